@@ -1,0 +1,11 @@
+/* Time. Deadlines use the monotonic clock only: wall-clock jumps must not move them. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
+uint64_t clock_now_ms(void);
+int64_t clock_wall_ms(void); /* CLOCK_REALTIME since the epoch, for people */
+#define CLOCK_ISO_SIZE 25    /* "2026-01-02T03:04:05.678Z" and its NUL */
+void clock_iso(int64_t wall_ms, char dst[CLOCK_ISO_SIZE]);

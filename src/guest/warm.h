@@ -1,0 +1,26 @@
+/* Interpreters that wait in the box: a Python forked from the template's, a Node started ahead. Each
+ * serves one execution; what ran once is never used again. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "guest/spawn.h"
+
+struct warm {
+	int python_fd;  /* the in-box Python template's socket, -1: none */
+	int node_fd;    /* the waiting Node's socket, -1: none */
+	struct spawned node; /* its process and streams while it waits */
+};
+
+void warm_init(struct warm *w);
+void warm_done(struct warm *w);
+/* Waits until the Python behind python_fd has a parked child (it was forked before holt-init began). */
+int warm_adopt_python(struct warm *w, int python_fd, struct err *err);
+/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node. */
+int warm_start_node(struct warm *w, struct err *err);
+/* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request (a
+ * PTY, another user): the caller then starts the interpreter cold. A Python is replaced by a new fork
+ * of the in-box template on the next call. */
+int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err);
+/* A reaped pid that was a waiting interpreter: forget it. */
+void warm_reaped(struct warm *w, pid_t pid);

@@ -1,0 +1,66 @@
+/* The daemon's end of a box's control socket: starts executions and file operations, hands their
+ * frames to callbacks. Non-blocking: call guest_dispatch() when guest_fd() is readable (or writable
+ * while guest_wants_write()). Knows no event loop; the *_sync helpers poll by themselves. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "spec/guest.h"
+
+struct err;
+struct guest_client; /* opaque */
+
+struct guest_callbacks { /* any may be NULL; data is borrowed for the call */
+	void (*started)(void *user, uint32_t pid, bool warm);
+	void (*output)(void *user, int stream, uint64_t offset, const void *data, size_t n);
+	void (*taken)(void *user, uint64_t bytes);
+	void (*entry)(void *user, const struct guest_entry *entry);
+	void (*data)(void *user, const void *data, size_t n);
+	void (*event)(void *user, enum guest_event event, const char *path);
+	void (*done)(void *user, uint64_t count); /* of a watch: armed */
+	/* The last call of an id, one of the two: */
+	void (*exited)(void *user, const struct guest_exit *exit);
+	void (*failed)(void *user, int code, const char *text); /* also -EPIPE when the box died */
+};
+
+/* Takes fd. */
+int guest_create(int fd, struct guest_client **ret, struct err *err);
+struct guest_client *guest_free(struct guest_client *g); /* callbacks are not called */
+int guest_fd(const struct guest_client *g);
+bool guest_wants_write(const struct guest_client *g);
+/* Reads and answers all that is there. 0, or -EPIPE once the box is gone, -EPROTO when it lied: every
+ * live id has then got its failed(). Output is credited after its callback unless held back. */
+int guest_dispatch(struct guest_client *g);
+
+int guest_exec(struct guest_client *g, const struct guest_exec *e, const struct guest_callbacks *cb,
+	       void *user, uint32_t *ret_id, struct err *err);
+int guest_file(struct guest_client *g, const struct guest_file *f, const struct guest_callbacks *cb,
+	       void *user, uint32_t *ret_id, struct err *err);
+/* Bytes taken (may be fewer, 0 when the window is full), or -errno. n = 0: end of file. */
+ssize_t guest_stdin(struct guest_client *g, uint32_t id, const void *data, size_t n);
+ssize_t guest_data(struct guest_client *g, uint32_t id, const void *data, size_t n);
+int guest_signal(struct guest_client *g, uint32_t id, int signo, bool tree);
+int guest_resize(struct guest_client *g, uint32_t id, uint16_t rows, uint16_t cols);
+int guest_cancel(struct guest_client *g, uint32_t id);
+/* Manual credit: while held, output of the id is not credited and so stops at the window. */
+void guest_hold(struct guest_client *g, uint32_t id, bool hold);
+
+/* Blocking forms for the command line and tests. */
+struct guest_result {
+	struct guest_exit exit;
+	struct buf out, err; /* owned: guest_result_done() */
+	bool warm;
+};
+void guest_result_done(struct guest_result *r);
+int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const void *in, size_t in_len,
+		    struct guest_result *ret, struct err *err);
+int guest_read_sync(struct guest_client *g, const char *path, struct buf *ret, struct err *err);
+int guest_write_sync(struct guest_client *g, const char *path, const void *data, size_t n,
+		     uint32_t mode, struct err *err);
+/* Any file operation without data either way; `cb` may be NULL. */
+int guest_file_sync(struct guest_client *g, const struct guest_file *f,
+		    const struct guest_callbacks *cb, void *user, struct err *err);
+int guest_ping_sync(struct guest_client *g, int timeout_ms);

@@ -1,0 +1,156 @@
+/* What the daemon and holt-init say to each other over a box's control socket.
+ *
+ * The client picks ids: nonzero, unique among what is live. An execution and a file operation share
+ * one id space. Every request ends with exactly one G_EXIT, G_DONE or G_ERROR of its id. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spec/wire.h"
+
+enum guest_type {
+	/* client to guest */
+	G_EXEC = 1,  /* struct guest_exec */
+	G_STDIN,     /* raw bytes for the execution's standard input; none at all means end of file */
+	G_CREDIT,    /* u64: the client has taken this many more bytes of output or data */
+	G_SIGNAL,    /* u32 signal, u8 tree: to the process, or to everything it started */
+	G_RESIZE,    /* u16 rows, u16 cols */
+	G_FILE,      /* struct guest_file */
+	G_DATA,      /* both ways: raw bytes of a file or archive; none at all means end of file */
+	G_CANCEL,    /* ends the operation or execution of this id; its G_ERROR or G_EXIT follows */
+	G_PING,      /* answered by G_PONG with the same id */
+	/* guest to client */
+	G_READY = 64, /* the box is built; struct guest_ready */
+	G_STARTED,    /* u32 pid inside the box, u8 warm: 1 when a waiting interpreter took it */
+	G_OUTPUT,     /* u8 stream (1 or 2; a PTY gives 1), u64 offset, then raw bytes */
+	G_TAKEN,      /* u64: the process has taken this many more bytes of standard input */
+	G_EXIT,       /* struct guest_exit */
+	G_ENTRY,      /* struct guest_entry: answer of stat, one of many of list */
+	G_EVENT,      /* u8 enum guest_event, str path relative to the watched one */
+	G_DONE,       /* u64 bytes or entries handled */
+	G_ERROR,      /* u32 errno, str text; id 0: the box could not be built, or is unusable */
+	G_PONG,
+};
+
+/* Bytes of output that may be on their way or unread before the guest stops reading the process. The
+ * guest keeps them until they are credited. The same window holds for standard input and G_DATA. */
+#define GUEST_WINDOW (128u << 10)
+#define GUEST_CHUNK (32u << 10) /* most raw bytes in one G_OUTPUT, G_STDIN or G_DATA */
+
+struct guest_ready {
+	uint32_t version;
+	uint8_t warm_python, warm_node; /* interpreters waiting in the box */
+};
+
+enum guest_exec_flag {
+	EXEC_PTY = 1 << 0,   /* one terminal instead of three pipes */
+	EXEC_STDIN = 1 << 1, /* standard input is open; otherwise /dev/null */
+	EXEC_LOGIN = 1 << 2, /* HOME, USER, LOGNAME and SHELL from the box's passwd file */
+};
+
+enum guest_exec_kind {
+	EXEC_COMMAND, /* argv is a program and its arguments */
+	EXEC_PYTHON,  /* code, argv: what sys.argv holds behind "-c" */
+	EXEC_NODE,    /* code, argv: what process.argv holds behind the program */
+	EXEC_KIND_COUNT
+};
+
+#define GUEST_ARGS_MAX 1024
+#define GUEST_SIGNAL_DEFAULT_GRACE_MS 100
+
+struct guest_exec {
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t rows, cols;         /* with EXEC_PTY; 0 means 24 x 80 */
+	uint32_t timeout_ms;         /* 0: none */
+	uint32_t grace_ms;           /* between TERM and KILL of the whole tree */
+	uint32_t cpu_seconds;        /* RLIMIT_CPU of each process; 0: none */
+	uint64_t output_limit;       /* bytes kept of stdout and stderr together; 0: no limit */
+	const char *user;            /* name or number in the box; "" is the box's user */
+	const char *cwd;             /* "" is the user's home */
+	const char *code;            /* "" for a command */
+	size_t argc, envc;
+	const char *argv[GUEST_ARGS_MAX + 1]; /* borrowed from the frame, NULL-terminated */
+	const char *envp[GUEST_ARGS_MAX + 1]; /* "NAME=value" */
+};
+
+enum guest_exit_flag {
+	EXIT_TIMED_OUT = 1 << 0,
+	EXIT_TRUNCATED = 1 << 1, /* output passed output_limit; the rest was read and dropped */
+	EXIT_CANCELLED = 1 << 2,
+	EXIT_SIGNALED = 1 << 3,  /* code is a signal number */
+	EXIT_LEFTOVERS = 1 << 4, /* processes that it started still live in the box */
+};
+
+struct guest_exit {
+	uint32_t code;
+	uint32_t flags;
+	uint64_t wall_us, user_us, sys_us;
+	uint64_t max_rss_bytes; /* of its largest process */
+	uint64_t output_bytes;  /* written by the process, kept or not */
+};
+
+enum guest_file_op {
+	FILE_STAT,   /* -> G_ENTRY, G_DONE */
+	FILE_LIST,   /* depth levels -> G_ENTRY..., G_DONE */
+	FILE_READ,   /* offset, length (0: to the end) -> G_ENTRY, G_DATA..., G_DONE */
+	FILE_WRITE,  /* G_DATA... from the client, empty one last -> G_DONE; temp file and rename */
+	FILE_MKDIR,
+	FILE_RENAME, /* path to target */
+	FILE_REMOVE,
+	FILE_CHMOD,
+	FILE_WATCH,   /* -> G_DONE with 0 when armed (not the end), G_EVENT... until G_CANCEL */
+	FILE_TAR_GET, /* directory or file as a tar stream -> G_DATA..., G_DONE */
+	FILE_TAR_PUT, /* G_DATA... from the client, unpacked below path -> G_DONE */
+	FILE_OP_COUNT
+};
+
+enum guest_file_flag {
+	FILE_RECURSIVE = 1 << 0, /* remove, watch */
+	FILE_PARENTS = 1 << 1,   /* mkdir, write, rename, tar: make missing parents */
+	FILE_NOFOLLOW = 1 << 2,  /* stat: the link itself */
+	FILE_APPEND = 1 << 3,    /* write: at the end, not atomic */
+	FILE_EXCL = 1 << 4,      /* write: must not exist */
+};
+
+struct guest_file {
+	uint8_t op;
+	uint32_t flags;
+	uint32_t mode;  /* mkdir, write, chmod */
+	uint32_t depth; /* list: levels; 0 means 1 */
+	uint64_t offset, length;
+	const char *user; /* "" is the box's user: whose rights count and who owns new files */
+	const char *path, *target;
+};
+
+enum guest_entry_type { ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK, ENTRY_OTHER };
+
+struct guest_entry {
+	uint8_t type;
+	uint32_t mode, uid, gid;
+	uint64_t size, mtime_ns, inode;
+	const char *path;   /* as asked for; of a list, relative to the listed directory */
+	const char *target; /* of a symbolic link, else "" */
+};
+
+enum guest_event { EVENT_CREATE, EVENT_WRITE, EVENT_REMOVE, EVENT_RENAME, EVENT_CHMOD, EVENT_OVERFLOW };
+
+/* Encoders write a whole frame into data and return its size, or -E2BIG. Decoders read a payload and
+ * return 0, -EPROTO for what is not well-formed, -EINVAL for a value out of bounds. Strings are
+ * borrowed from the frame. */
+long guest_put_exec(void *data, size_t cap, uint32_t id, const struct guest_exec *e);
+int guest_get_exec(struct rd *r, struct guest_exec *ret);
+long guest_put_exit(void *data, size_t cap, uint32_t id, const struct guest_exit *e);
+int guest_get_exit(struct rd *r, struct guest_exit *ret);
+long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file *f);
+int guest_get_file(struct rd *r, struct guest_file *ret);
+long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_entry *e);
+int guest_get_entry(struct rd *r, struct guest_entry *ret);
+long guest_put_ready(void *data, size_t cap, const struct guest_ready *e);
+int guest_get_ready(struct rd *r, struct guest_ready *ret);
+/* Small frames: any type whose payload is raw bytes, one u64, or an error. */
+long guest_put_raw(void *data, size_t cap, uint16_t type, uint32_t id, const void *bytes, size_t n);
+long guest_put_u64(void *data, size_t cap, uint16_t type, uint32_t id, uint64_t v);
+long guest_put_error(void *data, size_t cap, uint32_t id, int code, const char *text);

@@ -1,0 +1,169 @@
+/* What the daemon and holt-launch say to each other, and the launch spec itself. The launcher takes
+ * numbers and flags from here, never a path: a directory comes as a descriptor. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/id.h"
+#include "spec/wire.h"
+
+struct err;
+
+enum launch_type {
+	/* client to launcher; the answer carries the same id */
+	L_HELLO = 1, /* -> L_INFO */
+	L_TEMPLATE,  /* struct template_spec (+ a directory descriptor) -> L_OK */
+	L_POOL,      /* struct pool_spec -> L_OK */
+	L_CLAIM,     /* struct launch_spec -> L_BOX + guest socket, pidfd */
+	L_DESTROY,   /* str box id -> L_GONE when nothing of it is left */
+	L_USAGE,     /* str box id -> L_USED */
+	L_FREEZE,    /* str box id, u8 on -> L_OK */
+	L_LIMITS,    /* str box id, struct limits -> L_OK */
+	L_POOL_STATE, /* u32 template -> L_POOL_IS */
+	/* launcher to client */
+	L_INFO = 64, /* struct launch_info */
+	L_OK,
+	L_BOX,     /* struct launch_box */
+	L_GONE,    /* str box id, struct box_usage */
+	L_USED,    /* struct box_usage */
+	L_POOL_IS, /* struct pool_state */
+	L_DIED,    /* unasked: str box id, u32 wait status, struct box_usage */
+	L_FAILED,  /* u32 errno, str text */
+};
+
+/* What a box may use. 0 in a request means the template's default, never "no limit". */
+struct limits {
+	uint64_t memory_bytes;
+	uint64_t disk_bytes; /* of everything writable together; in memory, so part of memory_bytes */
+	uint32_t inodes;
+	uint32_t cpu_milli;
+	uint64_t cpu_mask; /* pin to these CPUs (bit n is CPU n) */
+	uint32_t pids;
+	uint32_t nofile;
+};
+
+/* Bounds of each field: spec_check_limits() refuses what is outside. */
+#define LIMIT_MEMORY_MIN (8ull << 20)
+#define LIMIT_MEMORY_MAX (1ull << 40)
+#define LIMIT_DISK_MIN (1ull << 20)
+#define LIMIT_CPU_MIN 10u
+#define LIMIT_CPU_MAX 1024000u
+#define LIMIT_PIDS_MIN 4u
+#define LIMIT_PIDS_MAX 32768u
+#define LIMIT_NOFILE_MIN 16u
+#define LIMIT_NOFILE_MAX 65536u
+#define LIMIT_INODES_MIN 64u
+#define LIMIT_INODES_MAX (1u << 24)
+
+#define LIMIT_MEMORY_DEFAULT (256ull << 20)
+#define LIMIT_CPU_DEFAULT 500u
+#define LIMIT_PIDS_DEFAULT 64u
+#define LIMIT_NOFILE_DEFAULT 1024u
+#define LIMIT_INODES_DEFAULT 65536u
+#define LIMIT_DISK_DEFAULT (512ull << 20) /* and never above half of the memory unless asked for */
+
+enum template_root { ROOT_HOST, ROOT_DIR, ROOT_KIND_COUNT };
+enum box_level { LEVEL_STANDARD, LEVEL_HIGH, LEVEL_COUNT };
+enum box_net { NET_NONE, NET_HOST, NET_COUNT };
+enum template_flag {
+	TEMPLATE_WRITABLE_ROOT = 1 << 0, /* copy-on-write root instead of a read-only one */
+	TEMPLATE_WARM_PYTHON = 1 << 1,
+	TEMPLATE_WARM_NODE = 1 << 2,
+};
+
+/* Everything that a finished, unclaimed box already embodies. */
+struct template_spec {
+	uint32_t id; /* 1..TEMPLATE_MAX, chosen by the client; a second use replaces */
+	uint8_t root, level, net;
+	uint32_t flags;
+	struct limits limits;
+	const char *preload; /* modules a warm Python has imported: "numpy,json" */
+};
+#define TEMPLATE_MAX 64
+
+struct pool_spec {
+	uint32_t template_id;
+	uint32_t min, max;
+	uint32_t quiet_ms; /* how long demand must have fallen before the pool shrinks */
+};
+
+enum launch_flag {
+	LAUNCH_COLD = 1 << 0, /* build a new box even if one waits (benchmarks, tests) */
+};
+
+struct launch_spec {
+	uint32_t template_id;
+	uint32_t flags;
+	struct limits limits;
+};
+
+/* Steps of a launch, in order; each has its time in the answer. */
+enum launch_step {
+	STEP_STOCK,   /* network namespace and cgroup, from stock or new */
+	STEP_CLONE,   /* process with its namespaces */
+	STEP_READY,   /* mounts, ids, confinement, holt-init up */
+	STEP_LIMITS,  /* limits that differ from the template's */
+	STEP_COUNT
+};
+
+enum launch_box_flag { BOX_WARM = 1 << 0, BOX_WARM_PYTHON = 1 << 1, BOX_WARM_NODE = 1 << 2 };
+
+struct launch_box {
+	const char *id;
+	uint32_t flags;
+	uint32_t pid; /* of holt-init, outside */
+	struct limits limits; /* in force */
+	uint64_t step_ns[STEP_COUNT];
+};
+
+struct box_usage {
+	uint64_t memory_bytes, memory_peak_bytes;
+	uint64_t cpu_us;
+	uint32_t oom_kills;
+	uint32_t pids;
+};
+
+struct pool_state {
+	uint32_t ready, building, claimed, target;
+	uint64_t hits, misses;
+};
+
+enum launch_cgroup { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+struct launch_info {
+	uint32_t version;
+	uint8_t rootless;
+	uint8_t cgroup; /* enum launch_cgroup */
+	uint32_t landlock_abi;
+	uint32_t cgroup_missing; /* bits: enum cgroup_controller that is not enforced */
+};
+enum cgroup_controller {
+	CONTROLLER_MEMORY = 1 << 0,
+	CONTROLLER_PIDS = 1 << 1,
+	CONTROLLER_CPU = 1 << 2,
+	CONTROLLER_FREEZER = 1 << 3,
+	CONTROLLER_CPUSET = 1 << 4,
+};
+
+/* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
+int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
+int spec_check_template(const struct template_spec *t, struct err *err);
+
+/* As in spec/guest.h: put writes a frame, get reads a payload. */
+long launch_put_template(void *data, size_t cap, uint32_t id, const struct template_spec *t);
+int launch_get_template(struct rd *r, struct template_spec *ret);
+long launch_put_pool(void *data, size_t cap, uint32_t id, const struct pool_spec *p);
+int launch_get_pool(struct rd *r, struct pool_spec *ret);
+long launch_put_claim(void *data, size_t cap, uint32_t id, const struct launch_spec *s);
+int launch_get_claim(struct rd *r, struct launch_spec *ret);
+long launch_put_box(void *data, size_t cap, uint32_t id, const struct launch_box *b);
+int launch_get_box(struct rd *r, struct launch_box *ret);
+long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_info *i);
+int launch_get_info(struct rd *r, struct launch_info *ret);
+long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct pool_state *s);
+int launch_get_pool_state(struct rd *r, struct pool_state *ret);
+/* Parts of other payloads. */
+void launch_wr_usage(struct wr *w, const struct box_usage *u);
+void launch_rd_usage(struct rd *r, struct box_usage *ret);
+void launch_wr_limits(struct wr *w, const struct limits *l);
+void launch_rd_limits(struct rd *r, struct limits *ret);
