@@ -1,0 +1,54 @@
+# Everything a person does with this tree. Meson and ninja do the work; see HACKING.md.
+BUILD ?= build
+ASAN := build-asan
+CLANG := build-clang
+FUZZ := build-fuzz
+FUZZ_SECONDS ?= 60
+MESON_ARGS ?=
+# The system's own Python: meson, pytest and the linters are its packages.
+PYTHON := /usr/bin/python3
+MESON := $(shell command -v /usr/bin/meson || echo meson)
+
+.PHONY: build run test bench lint fuzz install test-vm clean help deps
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+deps:
+	@scripts/deps build
+
+build: deps $(BUILD)/build.ninja ## build/holt, build/holt-launch, build/holt-init, build/holt-warm.so
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@$(MESON) setup $(BUILD) $(MESON_ARGS)
+
+run: build ## build, then show a first sandboxed command
+	@scripts/first-run $(BUILD)
+
+test: ## unit tests, corpus replay, attack suite and end-to-end tests, under ASan and UBSan
+	@tests/run
+
+bench: ## measure, and compare with the other sandboxes of this machine
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory build
+	@$(BUILD)/holt bench --peers
+
+lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with -Werror
+	@scripts/deps build test lint
+	@tools/lint
+
+fuzz: ## each fuzz target for FUZZ_SECONDS (60)
+	@scripts/deps build test
+	@tests/fuzz/run $(FUZZ_SECONDS)
+
+install: build ## to DESTDIR and the prefix given at setup (/usr/local)
+	@$(MESON) install -C $(BUILD) --no-rebuild
+
+test-vm: ## the cgroup v2 tests, in a virtual machine
+	@scripts/deps build test vm
+	@tests/vm/run
+
+clean: ## remove the build directories
+	@rm -rf $(BUILD) $(ASAN) $(CLANG) $(FUZZ)
