@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "spec/guest.h"
 
 struct err;
@@ -29,6 +31,7 @@ struct guest_callbacks { /* any may be NULL; data is borrowed for the call */
 /* Takes fd. */
 int guest_create(int fd, struct guest_client **ret, struct err *err);
 struct guest_client *guest_free(struct guest_client *g); /* callbacks are not called */
+CLEANUP_FUNC(struct guest_client *, guest_free)
 int guest_fd(const struct guest_client *g);
 bool guest_wants_write(const struct guest_client *g);
 /* Reads and answers all that is there. 0, or -EPIPE once the box is gone, -EPROTO when it lied: every
@@ -39,6 +42,9 @@ int guest_exec(struct guest_client *g, const struct guest_exec *e, const struct 
 	       void *user, uint32_t *ret_id, struct err *err);
 int guest_file(struct guest_client *g, const struct guest_file *f, const struct guest_callbacks *cb,
 	       void *user, uint32_t *ret_id, struct err *err);
+/* done() with 0 when the box answers. */
+int guest_ping(struct guest_client *g, const struct guest_callbacks *cb, void *user,
+	       uint32_t *ret_id, struct err *err);
 /* Bytes taken (may be fewer, 0 when the window is full), or -errno. n = 0: end of file. */
 ssize_t guest_stdin(struct guest_client *g, uint32_t id, const void *data, size_t n);
 ssize_t guest_data(struct guest_client *g, uint32_t id, const void *data, size_t n);
@@ -47,6 +53,8 @@ int guest_resize(struct guest_client *g, uint32_t id, uint16_t rows, uint16_t co
 int guest_cancel(struct guest_client *g, uint32_t id);
 /* Manual credit: while held, output of the id is not credited and so stops at the window. */
 void guest_hold(struct guest_client *g, uint32_t id, bool hold);
+/* No callback of this id is called any more; its output is still credited and dropped. */
+void guest_forget(struct guest_client *g, uint32_t id);
 
 /* Blocking forms for the command line and tests. */
 struct guest_result {

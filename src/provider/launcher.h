@@ -3,7 +3,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
+#include "base/cleanup.h"
 #include "spec/launch.h"
 
 struct err;
@@ -16,8 +18,12 @@ struct launcher_options {
 };
 
 int launcher_start(const struct launcher_options *o, struct launcher **ret, struct err *err);
+/* The second half of it: greets the launcher behind a connected socket, which is taken in any case.
+ * pid: our child to wait for at the end, or 0. */
+int launcher_attach(int sock, pid_t pid, struct launcher **ret, struct err *err);
 /* Closes the socket: the launcher destroys its boxes and ends; waits for that. Takes NULL. */
 struct launcher *launcher_stop(struct launcher *l);
+CLEANUP_FUNC(struct launcher *, launcher_stop)
 int launcher_fd(const struct launcher *l);
 pid_t launcher_pid(const struct launcher *l);
 const struct launch_info *launcher_info(const struct launcher *l);
