@@ -5,6 +5,7 @@
  * box_become_root, box_confine, box_exec_init. A warm interpreter makes its user namespace first. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ struct sock_filter;
 struct box_plan {
 	struct limits limits;
 	uint8_t level, net, rootless;
+	uint8_t nested; /* the user namespace was made before the mounts (warm interpreters) */
+	uint32_t unenforced; /* enum cgroup_controller bits: what rlimits must stand in for */
 	uint32_t flags; /* enum template_flag */
 	uint32_t uid_base; /* outer id of inner 0 (rootless: not used) */
 	uint32_t landlock_abi; /* 0: not there */
@@ -36,8 +39,8 @@ int box_become_root(const struct box_plan *plan, struct err *err);
 /* Resource limits, capabilities down to what holt-init needs to start programs as the box's user
  * (`keep_caps`) or to none, Landlock, no-new-privileges, seccomp. Nothing can be undone after it. */
 int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err);
-/* Replaces the process by holt-init: control socket on BOX_SOCK_FD, everything else closed, but for
- * BOX_PYTHON_FD when `python`. Returns only on failure. */
-int box_exec_init(const struct box_plan *plan, bool python, struct err *err);
+/* Replaces the process by holt-init: `sock` on BOX_SOCK_FD, `python` (-1: none) on BOX_PYTHON_FD,
+ * everything else closed. Returns only on failure. */
+int box_exec_init(const struct box_plan *plan, int sock, int python, struct err *err);
 /* "0 base 4095\n65534 base+4095 1\n", or the one line of a rootless box. */
 int box_id_map(const struct box_plan *plan, char *dst, size_t size);

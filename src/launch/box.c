@@ -1,0 +1,178 @@
+#include "launch/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/keyctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "launch/landlock.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define SAFE_FD 16 /* above every number with a meaning in holt-init */
+
+int box_id_map(const struct box_plan *plan, char *dst, size_t size)
+{
+	uint32_t last = BOX_ID_COUNT - 1;
+
+	if (plan->rootless)
+		return str_format(dst, size, "%u 0 1\n", BOX_USER);
+	return str_format(dst, size, "0 %u %u\n65534 %u 1\n", plan->uid_base, last,
+			  plan->uid_base + last);
+}
+
+int box_become_root(const struct box_plan *plan, struct err *err)
+{
+	uid_t id = plan->rootless ? BOX_USER : 0;
+
+	/* Raw calls: glibc's would also walk threads, and this may run in a forked interpreter. */
+	if (!plan->rootless && syscall(SYS_setgroups, 0, NULL) < 0)
+		return err_sys(err, errno, "drop groups");
+	if (syscall(SYS_setresgid, id, id, id) < 0 || syscall(SYS_setresuid, id, id, id) < 0)
+		return err_sys(err, errno, "take the box's root id");
+	return 0;
+}
+
+static int set_rlimits(const struct box_plan *plan, struct err *err)
+{
+	const struct limits *l = &plan->limits;
+	bool no_pids = plan->unenforced & CONTROLLER_PIDS;
+	bool no_memory = plan->unenforced & CONTROLLER_MEMORY;
+	const struct {
+		int what;
+		rlim_t value;
+	} rows[] = {
+		{ RLIMIT_CORE, 0 },
+		{ RLIMIT_NOFILE, l->nofile },
+		{ RLIMIT_MEMLOCK, 64u << 10 },
+		{ RLIMIT_MSGQUEUE, 64u << 10 },
+		{ RLIMIT_SIGPENDING, 1024 },
+		{ RLIMIT_RTPRIO, 0 },
+		{ RLIMIT_NICE, 0 },
+		/* Where no cgroup counts: processes of the user namespace, memory of each process. */
+		{ RLIMIT_NPROC, no_pids ? l->pids : RLIM_INFINITY },
+		{ RLIMIT_DATA, no_memory ? l->memory_bytes : RLIM_INFINITY },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct rlimit want = { rows[i].value, rows[i].value }, have;
+
+		if (getrlimit(rows[i].what, &have) == 0 && have.rlim_max < want.rlim_max)
+			want = (struct rlimit){ have.rlim_max, have.rlim_max };
+		if (setrlimit(rows[i].what, &want) < 0)
+			return err_sys(err, errno, "resource limit %d", rows[i].what);
+	}
+	return 0;
+}
+
+static int drop_bounding(struct err *err)
+{
+	for (int cap = 0;; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+			return errno == EINVAL && cap > CAP_SETPCAP ?
+				       0 :
+				       err_sys(err, errno, "drop capability %d", cap);
+}
+
+#define LOCKED_BITS                                                                            \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |                      \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED)
+#define AMBIENT_BITS (SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+/* What PID 1 needs to start programs as the box's user, and nothing else. Ambient, because that is
+ * what survives exec without a privileged id. */
+static int set_caps(bool keep, struct err *err)
+{
+	static const int kept[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < COUNT(kept) && keep; i++)
+		mask |= 1u << kept[i];
+	data[0].permitted = data[0].inheritable = mask;
+	data[0].effective = mask | 1u << CAP_SETPCAP;
+	data[0].permitted |= 1u << CAP_SETPCAP; /* for the securebits, gone below */
+	if (syscall(SYS_capset, &head, data) < 0)
+		return err_sys(err, errno, "set capabilities");
+	for (size_t i = 0; i < COUNT(kept) && keep; i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) < 0)
+			return err_sys(err, errno, "keep capability %d", kept[i]);
+	if (prctl(PR_SET_SECUREBITS, LOCKED_BITS | AMBIENT_BITS, 0, 0, 0) < 0)
+		return err_sys(err, errno, "lock securebits");
+	data[0].permitted = data[0].effective = mask;
+	if (syscall(SYS_capset, &head, data) < 0)
+		return err_sys(err, errno, "drop capabilities");
+	return 0;
+}
+
+static int set_filter(const struct box_plan *plan, struct err *err)
+{
+	struct sock_fprog prog = { .len = plan->filter_len,
+				   .filter = (struct sock_filter *)(uintptr_t)plan->filter };
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
+		return err_sys(err, errno, "system call filter");
+	return 0;
+}
+
+int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err)
+{
+	int r;
+
+	/* Rootless boxes share one key quota; there the launcher's own empty keyring stands in. */
+	if (!plan->rootless)
+		(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
+	r = set_rlimits(plan, err);
+	if (r == 0)
+		r = drop_bounding(err);
+	if (r == 0)
+		r = set_caps(keep_caps, err);
+	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		r = err_sys(err, errno, "no new privileges");
+	if (r == 0)
+		r = landlock_apply(plan->landlock_abi, plan->flags & TEMPLATE_WRITABLE_ROOT, err);
+	return r < 0 ? r : set_filter(plan, err);
+}
+
+/* Moves a descriptor out of the way of the fixed numbers. */
+static int lift(int fd)
+{
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SAFE_FD);
+}
+
+int box_exec_init(const struct box_plan *plan, int sock, int python, struct err *err)
+{
+	bool node = plan->flags & TEMPLATE_WARM_NODE;
+	char *argv[] = { (char *)(uintptr_t) "holt-init", NULL, NULL, NULL };
+	char *envp[] = { NULL };
+	int program = lift(plan->init_fd), nothing, n = 1;
+
+	sock = lift(sock);
+	python = lift(python);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (program < 0 || sock < 0 || nothing < 0)
+		return err_sys(err, errno, "prepare holt-init's descriptors");
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(nothing, fd) < 0)
+			return err_sys(err, errno, "standard streams");
+	if (dup2(sock, BOX_SOCK_FD) < 0 || (python >= 0 && dup2(python, BOX_PYTHON_FD) < 0))
+		return err_sys(err, errno, "control socket");
+	if (python >= 0)
+		argv[n++] = (char *)(uintptr_t) "--python";
+	if (node)
+		argv[n++] = (char *)(uintptr_t) "--node";
+	if (syscall(SYS_close_range, python >= 0 ? 5 : 4, ~0u, 1u << 2 /* CLOEXEC */) < 0)
+		return err_sys(err, errno, "close descriptors");
+	(void)syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
+	return err_sys(err, errno, "start holt-init");
+}

@@ -1,0 +1,169 @@
+/* The part of a box's file tree that is its own: see template.c for what all boxes share. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "launch/box.h"
+#include "launch/mounts.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* One tmpfs holds everything writable, so that one size and one inode count bound it all. It is
+ * mounted on the first path; the others, and last the first itself, are bound from inside it. */
+static const struct {
+	const char *name; /* directory in the tmpfs */
+	const char *path;
+	mode_t mode;
+} writable[] = {
+	{ "tmp", "/tmp", 01777 },	      { "vartmp", "/var/tmp", 01777 },
+	{ "workspace", "/workspace", 0755 }, { "home", "/home/user", 0755 },
+	{ "run", "/run", 0755 },	      { "shm", "/dev/shm", 01777 },
+};
+#define DISK "/tmp"
+
+/* World-readable files of /proc that tell about the machine and that no program needs. What is
+ * readable by root only needs no mask: a box never has the machine's root id. */
+static const char *const masked_files[] = {
+	"/proc/cmdline",    "/proc/config.gz",	 "/proc/kallsyms", "/proc/keys",
+	"/proc/key-users",  "/proc/locks",	 "/proc/modules",  "/proc/interrupts",
+	"/proc/diskstats",  "/proc/partitions", "/proc/iomem",	   "/proc/ioports",
+	"/proc/timer_list", "/proc/sched_debug", "/proc/bootconfig",
+};
+static const char *const masked_dirs[] = { "/proc/acpi", "/proc/bus", "/proc/fs",   "/proc/irq",
+					   "/proc/scsi", "/proc/tty", "/proc/driver" };
+
+/* Who owns the writable directories, as the calling process names it. */
+static uid_t owner_id(const struct box_plan *plan)
+{
+	if (plan->rootless)
+		return plan->nested ? BOX_USER : 0;
+	return plan->nested ? BOX_USER : plan->uid_base + BOX_USER;
+}
+
+static int make_disk(const struct box_plan *plan, struct err *err)
+{
+	char size[24], inodes[16];
+	struct fs_option options[] = { { "size", size }, { "nr_inodes", inodes }, { "mode", "755" } };
+	int fd;
+
+	(void)str_format(size, sizeof(size), "%llu", (unsigned long long)plan->limits.disk_bytes);
+	(void)str_format(inodes, sizeof(inodes), "%u", plan->limits.inodes);
+	fd = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < COUNT(writable); i++) {
+		if (mkdirat(fd, writable[i].name, 0700) < 0 ||
+		    fchownat(fd, writable[i].name, owner_id(plan), owner_id(plan), 0) < 0 ||
+		    fchmodat(fd, writable[i].name, writable[i].mode, 0) < 0) {
+			int code = errno;
+
+			(void)close(fd);
+			return err_sys(err, code, "writable directory %s", writable[i].path);
+		}
+	}
+	return fd;
+}
+
+static int mount_disk(const struct box_plan *plan, struct err *err)
+{
+	_close_ int disk = make_disk(plan, err);
+	int r;
+
+	if (disk < 0)
+		return disk;
+	r = mounts_attach(disk, DISK, err);
+	for (size_t i = COUNT(writable); i-- > 0 && r == 0;) { /* DISK itself comes last */
+		char from[32];
+		_close_ int tree = -1;
+
+		(void)str_format(from, sizeof(from), DISK "/%s", writable[i].name);
+		tree = mounts_clone(AT_FDCWD, from, 0, err);
+		r = tree < 0 ? tree : mounts_attach(tree, writable[i].path, err);
+	}
+	return r;
+}
+
+static int mask(const char *const *paths, size_t count, const char *with, struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		_close_ int tree = -1;
+		int r;
+
+		if (access(paths[i], F_OK) < 0)
+			continue;
+		tree = mounts_clone(AT_FDCWD, with, 0, err);
+		if (tree < 0)
+			return tree;
+		r = mounts_attach(tree, paths[i], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Settings of the kernel can be read and never written, whoever asks. */
+static int protect_sysctl(struct err *err)
+{
+	_close_ int tree = mounts_clone(AT_FDCWD, "/proc/sys", 0, err);
+	int r;
+
+	if (tree < 0)
+		return tree;
+	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	return r < 0 ? r : mounts_attach(tree, "/proc/sys", err);
+}
+
+static int mount_proc(const struct box_plan *plan, struct err *err)
+{
+	bool high = plan->level == LEVEL_HIGH;
+	char gid[16];
+	/* holt-init's group sees every process of the box; its user sees his own. */
+	struct fs_option options[] = { { "hidepid", "invisible" }, { "gid", gid }, { "subset", "pid" } };
+	_close_ int fd = -1;
+	int r;
+
+	(void)str_format(gid, sizeof(gid), "%u",
+			 plan->nested ? (plan->rootless ? BOX_USER : 0) :
+					(plan->rootless ? 0 : plan->uid_base));
+	fd = mounts_new("proc", options, high ? 3 : 2,
+			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
+	if (fd < 0)
+		return fd;
+	r = mounts_attach(fd, "/proc", err);
+	if (r < 0 || high)
+		return r;
+	r = mask(masked_files, COUNT(masked_files), "/dev/null", err);
+	if (r == 0)
+		r = mask(masked_dirs, COUNT(masked_dirs), "/sys", err);
+	return r < 0 ? r : protect_sysctl(err);
+}
+
+static int mount_terminals(struct err *err)
+{
+	static const struct fs_option options[] = { { "ptmxmode", "0666" },
+						    { "mode", "0620" },
+						    { "max", "64" } };
+	_close_ int fd = mounts_new("devpts", options, COUNT(options),
+				    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+
+	return fd < 0 ? fd : mounts_attach(fd, "/dev/pts", err);
+}
+
+int box_mount(const struct box_plan *plan, struct err *err)
+{
+	int r = mount_disk(plan, err);
+
+	if (r == 0)
+		r = mount_proc(plan, err);
+	if (r == 0)
+		r = mount_terminals(err);
+	if (r == 0 && sethostname("sandbox", 7) < 0)
+		r = err_sys(err, errno, "host name");
+	return r;
+}

@@ -1,0 +1,13 @@
+/* Landlock: a second wall behind the mounts. Writing is possible only where the box may write, no
+ * mount call works, and signals and abstract sockets stay inside the box. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+uint32_t landlock_abi(void); /* 0: the kernel has none */
+/* Confines the calling process and all it starts. Needs no-new-privs. The root must be the box's.
+ * `writable_root`: the whole tree may be written to. */
+int landlock_apply(uint32_t abi, bool writable_root, struct err *err);

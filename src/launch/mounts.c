@@ -1,0 +1,71 @@
+#include "launch/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+int mounts_new(const char *type, const struct fs_option *options, size_t count, unsigned attrs,
+	       struct err *err)
+{
+	_close_ int fs = fsopen(type, FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0)
+		return err_sys(err, errno, "file system %s", type);
+	for (size_t i = 0; i < count; i++) {
+		const struct fs_option *o = &options[i];
+		unsigned cmd = o->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+
+		if (fsconfig(fs, cmd, o->key, o->value, 0) < 0)
+			return err_sys(err, errno, "%s option %s=%s", type, o->key,
+				       o->value ? o->value : "");
+	}
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_sys(err, errno, "make %s", type);
+	fd = fsmount(fs, FSMOUNT_CLOEXEC, attrs);
+	return fd < 0 ? err_sys(err, errno, "mount %s", type) : fd;
+}
+
+int mounts_attach(int mount_fd, const char *path, struct err *err)
+{
+	if (move_mount(mount_fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_sys(err, errno, "mount on %s", path);
+	return 0;
+}
+
+int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err)
+{
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0);
+	int fd = open_tree(dir_fd, path, flags | (path[0] ? 0 : AT_EMPTY_PATH));
+
+	return fd < 0 ? err_sys(err, errno, "bind %s", path) : fd;
+}
+
+int mounts_protect(int mount_fd, unsigned attrs, struct err *err)
+{
+	struct mount_attr attr = { .attr_set = attrs };
+
+	if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_sys(err, errno, "protect mount");
+	return 0;
+}
+
+int mounts_pivot(const char *path, struct err *err)
+{
+	if (chdir(path) < 0)
+		return err_sys(err, errno, "enter new root %s", path);
+	/* Both names are ".": the old root ends up on top of the new one and is taken off at once. */
+	if (syscall(SYS_pivot_root, ".", ".") < 0)
+		return err_sys(err, errno, "pivot_root");
+	if (umount2(".", MNT_DETACH) < 0)
+		return err_sys(err, errno, "detach old root");
+	if (chdir("/") < 0)
+		return err_sys(err, errno, "enter new root");
+	return 0;
+}

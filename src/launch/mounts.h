@@ -1,0 +1,22 @@
+/* The new mount API with errors a person understands. */
+#pragma once
+
+#include <stddef.h>
+
+struct err;
+
+struct fs_option {
+	const char *key, *value; /* value NULL: a flag */
+};
+
+/* A new file system, mounted nowhere yet: its descriptor. `attrs`: MOUNT_ATTR_*. */
+int mounts_new(const char *type, const struct fs_option *options, size_t count, unsigned attrs,
+	       struct err *err);
+/* Puts a detached mount on path. */
+int mounts_attach(int mount_fd, const char *path, struct err *err);
+/* A detached copy of what is at path, with everything below it when `recursive`. */
+int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err);
+/* Sets MOUNT_ATTR_* on a mount and everything below it. */
+int mounts_protect(int mount_fd, unsigned attrs, struct err *err);
+/* Makes the mount at path the root and drops the old one. */
+int mounts_pivot(const char *path, struct err *err);
