@@ -1,6 +1,6 @@
 /* A growing byte buffer with a ceiling. Zero-initialised is valid and empty (ceiling BUF_MAX).
  * A failed append leaves the contents untouched and marks the buffer failed, so a sequence of
- * appends needs one check at its end. */
+ * appends needs one check at its end: until buf_clear() every further append is refused (-E2BIG). */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Numbers, sizes and durations from text: all of it or -EINVAL; -ERANGE when out of bounds.
- * ret stays untouched on failure. */
+ * ret stays untouched on failure. Units are taken in either case; a fraction is rounded down. */
 #pragma once
 
 #include <stdint.h>

@@ -18,7 +18,7 @@ bool str_starts(struct str a, const char *prefix);
 bool str_ends(struct str a, const char *suffix);
 struct str str_trim(struct str a); /* without ASCII blanks at both ends */
 /* Cuts the part before the first `sep` off *rest; false when *rest is exhausted. "a,,b" gives
- * "a", "", "b"; an empty input gives nothing. */
+ * "a", "", "b"; an empty input gives nothing, and nothing follows a separator at the end. */
 bool str_split(struct str *rest, char sep, struct str *ret);
 
 /* Copies src into dst with its NUL; -E2BIG (dst is then "") when it does not fit. */
