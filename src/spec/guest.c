@@ -1,0 +1,293 @@
+#include "spec/guest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXEC_FLAGS (EXEC_PTY | EXEC_STDIN | EXEC_LOGIN)
+#define EXIT_FLAGS \
+	(EXIT_TIMED_OUT | EXIT_TRUNCATED | EXIT_CANCELLED | EXIT_SIGNALED | EXIT_LEFTOVERS)
+#define FILE_FLAGS (FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL)
+
+#define EXIT_CODE_MAX 255u
+#define SIGNAL_MAX 64u
+#define FILE_MODE_MAX 07777u
+#define ENTRY_MODE_MAX 0177777u /* the bits of the file's type may be in it */
+
+static void put_list(struct wr *w, const char *const *list, size_t n)
+{
+	wr_u32(w, (uint32_t)n);
+	for (size_t i = 0; i < n; i++)
+		wr_str(w, list[i]);
+}
+
+/* The count is checked before anything is stored: it comes from the other side. */
+static int get_list(struct rd *r, const char **list, size_t *ret_n)
+{
+	uint32_t n = rd_u32(r);
+
+	if (n > GUEST_ARGS_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < n && !r->bad; i++)
+		list[i] = rd_str(r);
+	list[n] = NULL;
+	*ret_n = n;
+	return r->bad ? -EPROTO : 0;
+}
+
+long guest_put_exec(void *data, size_t cap, uint32_t id, const struct guest_exec *e)
+{
+	struct wr w;
+
+	if (e->argc > GUEST_ARGS_MAX || e->envc > GUEST_ARGS_MAX)
+		return -E2BIG;
+	wire_begin(&w, data, cap, G_EXEC, id);
+	wr_u8(&w, e->kind);
+	wr_u8(&w, e->flags);
+	wr_u16(&w, e->rows);
+	wr_u16(&w, e->cols);
+	wr_u32(&w, e->timeout_ms);
+	wr_u32(&w, e->grace_ms);
+	wr_u32(&w, e->cpu_seconds);
+	wr_u64(&w, e->output_limit);
+	wr_str(&w, e->user);
+	wr_str(&w, e->cwd);
+	wr_str(&w, e->code);
+	put_list(&w, e->argv, e->argc);
+	put_list(&w, e->envp, e->envc);
+	return wire_finish(&w);
+}
+
+static int check_env(const struct guest_exec *e)
+{
+	for (size_t i = 0; i < e->envc; i++) {
+		const char *eq = strchr(e->envp[i], '=');
+
+		if (!eq || eq == e->envp[i])
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_exec(const struct guest_exec *e)
+{
+	if (e->kind >= EXEC_KIND_COUNT || (e->flags & ~EXEC_FLAGS) != 0)
+		return -EINVAL;
+	/* A command has a program and no code: one of the two would be ignored silently. */
+	if (e->kind == EXEC_COMMAND && (e->argc == 0 || e->code[0] != '\0'))
+		return -EINVAL;
+	return check_env(e);
+}
+
+int guest_get_exec(struct rd *r, struct guest_exec *ret)
+{
+	struct guest_exec e = { 0 };
+	int n;
+
+	e.kind = rd_u8(r);
+	e.flags = rd_u8(r);
+	e.rows = rd_u16(r);
+	e.cols = rd_u16(r);
+	e.timeout_ms = rd_u32(r);
+	e.grace_ms = rd_u32(r);
+	e.cpu_seconds = rd_u32(r);
+	e.output_limit = rd_u64(r);
+	e.user = rd_str(r);
+	e.cwd = rd_str(r);
+	e.code = rd_str(r);
+	n = get_list(r, e.argv, &e.argc);
+	if (n == 0)
+		n = get_list(r, e.envp, &e.envc);
+	if (n == 0)
+		n = rd_end(r);
+	if (n == 0)
+		n = check_exec(&e);
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
+long guest_put_exit(void *data, size_t cap, uint32_t id, const struct guest_exit *e)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_EXIT, id);
+	wr_u32(&w, e->code);
+	wr_u32(&w, e->flags);
+	wr_u64(&w, e->wall_us);
+	wr_u64(&w, e->user_us);
+	wr_u64(&w, e->sys_us);
+	wr_u64(&w, e->max_rss_bytes);
+	wr_u64(&w, e->output_bytes);
+	return wire_finish(&w);
+}
+
+static int check_exit(const struct guest_exit *e)
+{
+	if ((e->flags & ~(uint32_t)EXIT_FLAGS) != 0)
+		return -EINVAL;
+	if (e->flags & EXIT_SIGNALED)
+		return e->code >= 1 && e->code <= SIGNAL_MAX ? 0 : -EINVAL;
+	return e->code <= EXIT_CODE_MAX ? 0 : -EINVAL;
+}
+
+int guest_get_exit(struct rd *r, struct guest_exit *ret)
+{
+	struct guest_exit e;
+	int n;
+
+	e.code = rd_u32(r);
+	e.flags = rd_u32(r);
+	e.wall_us = rd_u64(r);
+	e.user_us = rd_u64(r);
+	e.sys_us = rd_u64(r);
+	e.max_rss_bytes = rd_u64(r);
+	e.output_bytes = rd_u64(r);
+	n = rd_end(r);
+	if (n == 0)
+		n = check_exit(&e);
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
+long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file *f)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_FILE, id);
+	wr_u8(&w, f->op);
+	wr_u32(&w, f->flags);
+	wr_u32(&w, f->mode);
+	wr_u32(&w, f->depth);
+	wr_u64(&w, f->offset);
+	wr_u64(&w, f->length);
+	wr_str(&w, f->user);
+	wr_str(&w, f->path);
+	wr_str(&w, f->target);
+	return wire_finish(&w);
+}
+
+static int check_file(const struct guest_file *f)
+{
+	if (f->op >= FILE_OP_COUNT || (f->flags & ~(uint32_t)FILE_FLAGS) != 0)
+		return -EINVAL;
+	/* Offsets go to the kernel as a signed off_t. */
+	if (f->mode > FILE_MODE_MAX || f->offset > INT64_MAX || f->length > INT64_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+int guest_get_file(struct rd *r, struct guest_file *ret)
+{
+	struct guest_file f;
+	int n;
+
+	f.op = rd_u8(r);
+	f.flags = rd_u32(r);
+	f.mode = rd_u32(r);
+	f.depth = rd_u32(r);
+	f.offset = rd_u64(r);
+	f.length = rd_u64(r);
+	f.user = rd_str(r);
+	f.path = rd_str(r);
+	f.target = rd_str(r);
+	n = rd_end(r);
+	if (n == 0)
+		n = check_file(&f);
+	if (n == 0)
+		*ret = f;
+	return n;
+}
+
+long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_entry *e)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_ENTRY, id);
+	wr_u8(&w, e->type);
+	wr_u32(&w, e->mode);
+	wr_u32(&w, e->uid);
+	wr_u32(&w, e->gid);
+	wr_u64(&w, e->size);
+	wr_u64(&w, e->mtime_ns);
+	wr_u64(&w, e->inode);
+	wr_str(&w, e->path);
+	wr_str(&w, e->target);
+	return wire_finish(&w);
+}
+
+int guest_get_entry(struct rd *r, struct guest_entry *ret)
+{
+	struct guest_entry e;
+	int n;
+
+	e.type = rd_u8(r);
+	e.mode = rd_u32(r);
+	e.uid = rd_u32(r);
+	e.gid = rd_u32(r);
+	e.size = rd_u64(r);
+	e.mtime_ns = rd_u64(r);
+	e.inode = rd_u64(r);
+	e.path = rd_str(r);
+	e.target = rd_str(r);
+	n = rd_end(r);
+	if (n == 0 && (e.type > ENTRY_OTHER || e.mode > ENTRY_MODE_MAX))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
+long guest_put_ready(void *data, size_t cap, const struct guest_ready *e)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_READY, 0);
+	wr_u32(&w, e->version);
+	wr_u8(&w, e->warm_python);
+	wr_u8(&w, e->warm_node);
+	return wire_finish(&w);
+}
+
+int guest_get_ready(struct rd *r, struct guest_ready *ret)
+{
+	struct guest_ready e;
+	int n;
+
+	e.version = rd_u32(r);
+	e.warm_python = rd_u8(r);
+	e.warm_node = rd_u8(r);
+	n = rd_end(r);
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
+long guest_put_raw(void *data, size_t cap, uint16_t type, uint32_t id, const void *bytes, size_t n)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, type, id);
+	wr_raw(&w, bytes, n);
+	return wire_finish(&w);
+}
+
+long guest_put_u64(void *data, size_t cap, uint16_t type, uint32_t id, uint64_t v)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, type, id);
+	wr_u64(&w, v);
+	return wire_finish(&w);
+}
+
+long guest_put_error(void *data, size_t cap, uint32_t id, int code, const char *text)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_ERROR, id);
+	wr_u32(&w, (uint32_t)abs(code)); /* a function's negative result is welcome too */
+	wr_str(&w, text);
+	return wire_finish(&w);
+}

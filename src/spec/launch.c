@@ -1,0 +1,392 @@
+#include "spec/launch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/err.h"
+
+#define TEMPLATE_FLAGS (TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE)
+#define LAUNCH_FLAGS LAUNCH_COLD
+#define BOX_FLAGS (BOX_WARM | BOX_WARM_PYTHON | BOX_WARM_NODE)
+#define CONTROLLERS                                                               \
+	(CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_FREEZER | \
+	 CONTROLLER_CPUSET)
+#define PRELOAD_MAX 1024u /* bytes */
+
+static const struct limits built_in = {
+	.memory_bytes = LIMIT_MEMORY_DEFAULT,
+	.inodes = LIMIT_INODES_DEFAULT,
+	.cpu_milli = LIMIT_CPU_DEFAULT,
+	.pids = LIMIT_PIDS_DEFAULT,
+	.nofile = LIMIT_NOFILE_DEFAULT,
+};
+
+static uint64_t pick(uint64_t asked, uint64_t base, uint64_t fallback)
+{
+	if (asked)
+		return asked;
+	return base ? base : fallback;
+}
+
+static uint64_t pick_disk(uint64_t base, uint64_t memory)
+{
+	uint64_t half = memory / 2;
+
+	/* A request for less memory alone must not fail over a disk that it never named. */
+	if (base)
+		return base <= memory ? base : half;
+	return half < LIMIT_DISK_DEFAULT ? half : LIMIT_DISK_DEFAULT;
+}
+
+static struct limits filled(const struct limits *l, const struct limits *base)
+{
+	const struct limits *d = &built_in;
+	struct limits f;
+
+	f.memory_bytes = pick(l->memory_bytes, base->memory_bytes, d->memory_bytes);
+	f.disk_bytes = l->disk_bytes ? l->disk_bytes : pick_disk(base->disk_bytes, f.memory_bytes);
+	f.inodes = (uint32_t)pick(l->inodes, base->inodes, d->inodes);
+	f.cpu_milli = (uint32_t)pick(l->cpu_milli, base->cpu_milli, d->cpu_milli);
+	f.cpu_mask = pick(l->cpu_mask, base->cpu_mask, 0);
+	f.pids = (uint32_t)pick(l->pids, base->pids, d->pids);
+	f.nofile = (uint32_t)pick(l->nofile, base->nofile, d->nofile);
+	return f;
+}
+
+static int check_limits(const struct limits *l, struct err *err)
+{
+	const struct {
+		const char *name, *why;
+		uint64_t value, min, max;
+	} rows[] = {
+		{ "memory_bytes", "", l->memory_bytes, LIMIT_MEMORY_MIN, LIMIT_MEMORY_MAX },
+		{ "disk_bytes", "; files live in memory, so disk must not exceed memory_bytes",
+		  l->disk_bytes, LIMIT_DISK_MIN, l->memory_bytes },
+		{ "inodes", "", l->inodes, LIMIT_INODES_MIN, LIMIT_INODES_MAX },
+		{ "cpu_milli", "", l->cpu_milli, LIMIT_CPU_MIN, LIMIT_CPU_MAX },
+		{ "pids", "", l->pids, LIMIT_PIDS_MIN, LIMIT_PIDS_MAX },
+		{ "nofile", "", l->nofile, LIMIT_NOFILE_MIN, LIMIT_NOFILE_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].value < rows[i].min || rows[i].value > rows[i].max)
+			return err_set(err, EINVAL,
+				       "limit %s is %" PRIu64 ", allowed are %" PRIu64 " to %" PRIu64
+				       "%s",
+				       rows[i].name, rows[i].value, rows[i].min, rows[i].max,
+				       rows[i].why);
+	}
+	return 0;
+}
+
+int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err)
+{
+	struct limits f = filled(l, base ? base : &built_in);
+	int r = check_limits(&f, err);
+
+	if (r == 0)
+		*l = f;
+	return r;
+}
+
+static int check_choices(const struct template_spec *t, struct err *err)
+{
+	const struct {
+		const char *name;
+		uint32_t value, count;
+	} rows[] = {
+		{ "root", t->root, ROOT_KIND_COUNT },
+		{ "level", t->level, LEVEL_COUNT },
+		{ "net", t->net, NET_COUNT },
+	};
+
+	if (t->id < 1 || t->id > TEMPLATE_MAX)
+		return err_set(err, EINVAL, "template id is %" PRIu32 ", allowed are 1 to %d",
+			       t->id, TEMPLATE_MAX);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].value >= rows[i].count)
+			return err_set(err, EINVAL,
+				       "template %s is %" PRIu32 ", allowed are 0 to %" PRIu32,
+				       rows[i].name, rows[i].value, rows[i].count - 1);
+	}
+	if ((t->flags & ~(uint32_t)TEMPLATE_FLAGS) != 0)
+		return err_set(err, EINVAL, "template flags are 0x%" PRIx32 ", known are 0x%x",
+			       t->flags, (unsigned)TEMPLATE_FLAGS);
+	return 0;
+}
+
+static bool is_name_byte(char c, bool first)
+{
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
+		return true;
+	return !first && c >= '0' && c <= '9';
+}
+
+/* "numpy,os.path": dotted names with commas between them. The text reaches an interpreter inside the
+ * box, so nothing but names gets through. */
+static bool preload_is_valid(const char *s)
+{
+	bool first = true; /* a name begins here */
+
+	if (*s == '\0')
+		return true;
+	for (; *s; s++) {
+		if ((*s == '.' || *s == ',') && !first)
+			first = true;
+		else if (is_name_byte(*s, first))
+			first = false;
+		else
+			return false;
+	}
+	return !first;
+}
+
+int spec_check_template(const struct template_spec *t, struct err *err)
+{
+	const char *preload = t->preload ? t->preload : "";
+	struct limits l = t->limits;
+	int r = check_choices(t, err);
+
+	if (r < 0)
+		return r;
+	if (strnlen(preload, PRELOAD_MAX + 1) > PRELOAD_MAX)
+		return err_set(err, E2BIG, "template preload is above %u bytes", PRELOAD_MAX);
+	if (!preload_is_valid(preload))
+		return err_set(err, EINVAL, "template preload '%.60s': want module names and commas",
+			       preload);
+	return spec_fill_limits(&l, NULL, err);
+}
+
+void launch_wr_limits(struct wr *w, const struct limits *l)
+{
+	wr_u64(w, l->memory_bytes);
+	wr_u64(w, l->disk_bytes);
+	wr_u32(w, l->inodes);
+	wr_u32(w, l->cpu_milli);
+	wr_u64(w, l->cpu_mask);
+	wr_u32(w, l->pids);
+	wr_u32(w, l->nofile);
+}
+
+void launch_rd_limits(struct rd *r, struct limits *ret)
+{
+	ret->memory_bytes = rd_u64(r);
+	ret->disk_bytes = rd_u64(r);
+	ret->inodes = rd_u32(r);
+	ret->cpu_milli = rd_u32(r);
+	ret->cpu_mask = rd_u64(r);
+	ret->pids = rd_u32(r);
+	ret->nofile = rd_u32(r);
+}
+
+void launch_wr_usage(struct wr *w, const struct box_usage *u)
+{
+	wr_u64(w, u->memory_bytes);
+	wr_u64(w, u->memory_peak_bytes);
+	wr_u64(w, u->cpu_us);
+	wr_u32(w, u->oom_kills);
+	wr_u32(w, u->pids);
+}
+
+void launch_rd_usage(struct rd *r, struct box_usage *ret)
+{
+	ret->memory_bytes = rd_u64(r);
+	ret->memory_peak_bytes = rd_u64(r);
+	ret->cpu_us = rd_u64(r);
+	ret->oom_kills = rd_u32(r);
+	ret->pids = rd_u32(r);
+}
+
+long launch_put_template(void *data, size_t cap, uint32_t id, const struct template_spec *t)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_TEMPLATE, id);
+	wr_u32(&w, t->id);
+	wr_u8(&w, t->root);
+	wr_u8(&w, t->level);
+	wr_u8(&w, t->net);
+	wr_u32(&w, t->flags);
+	launch_wr_limits(&w, &t->limits);
+	wr_str(&w, t->preload);
+	return wire_finish(&w);
+}
+
+/* Limits and preload are spec_check_template()'s: it can say what is wrong with them. */
+int launch_get_template(struct rd *r, struct template_spec *ret)
+{
+	struct template_spec t;
+	int n;
+
+	t.id = rd_u32(r);
+	t.root = rd_u8(r);
+	t.level = rd_u8(r);
+	t.net = rd_u8(r);
+	t.flags = rd_u32(r);
+	launch_rd_limits(r, &t.limits);
+	t.preload = rd_str(r);
+	n = rd_end(r);
+	if (n == 0)
+		n = check_choices(&t, NULL);
+	if (n == 0)
+		*ret = t;
+	return n;
+}
+
+static bool template_id_is_valid(uint32_t id)
+{
+	return id >= 1 && id <= TEMPLATE_MAX;
+}
+
+long launch_put_pool(void *data, size_t cap, uint32_t id, const struct pool_spec *p)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_POOL, id);
+	wr_u32(&w, p->template_id);
+	wr_u32(&w, p->min);
+	wr_u32(&w, p->max);
+	wr_u32(&w, p->quiet_ms);
+	return wire_finish(&w);
+}
+
+int launch_get_pool(struct rd *r, struct pool_spec *ret)
+{
+	struct pool_spec p;
+	int n;
+
+	p.template_id = rd_u32(r);
+	p.min = rd_u32(r);
+	p.max = rd_u32(r);
+	p.quiet_ms = rd_u32(r);
+	n = rd_end(r);
+	if (n == 0 && (!template_id_is_valid(p.template_id) || p.min > p.max))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = p;
+	return n;
+}
+
+long launch_put_claim(void *data, size_t cap, uint32_t id, const struct launch_spec *s)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_CLAIM, id);
+	wr_u32(&w, s->template_id);
+	wr_u32(&w, s->flags);
+	launch_wr_limits(&w, &s->limits);
+	return wire_finish(&w);
+}
+
+int launch_get_claim(struct rd *r, struct launch_spec *ret)
+{
+	struct launch_spec s;
+	int n;
+
+	s.template_id = rd_u32(r);
+	s.flags = rd_u32(r);
+	launch_rd_limits(r, &s.limits);
+	n = rd_end(r);
+	if (n == 0 && (!template_id_is_valid(s.template_id) || (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = s;
+	return n;
+}
+
+long launch_put_box(void *data, size_t cap, uint32_t id, const struct launch_box *b)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_BOX, id);
+	wr_str(&w, b->id);
+	wr_u32(&w, b->flags);
+	wr_u32(&w, b->pid);
+	launch_wr_limits(&w, &b->limits);
+	for (size_t i = 0; i < STEP_COUNT; i++)
+		wr_u64(&w, b->step_ns[i]);
+	return wire_finish(&w);
+}
+
+int launch_get_box(struct rd *r, struct launch_box *ret)
+{
+	struct launch_box b;
+	int n;
+
+	b.id = rd_str(r);
+	b.flags = rd_u32(r);
+	b.pid = rd_u32(r);
+	launch_rd_limits(r, &b.limits);
+	for (size_t i = 0; i < STEP_COUNT; i++)
+		b.step_ns[i] = rd_u64(r);
+	n = rd_end(r);
+	if (n == 0 && (!id_is_valid(b.id) || (b.flags & ~(uint32_t)BOX_FLAGS) != 0))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = b;
+	return n;
+}
+
+long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_info *i)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_INFO, id);
+	wr_u32(&w, i->version);
+	wr_u8(&w, i->rootless);
+	wr_u8(&w, i->cgroup);
+	wr_u32(&w, i->landlock_abi);
+	wr_u32(&w, i->cgroup_missing);
+	return wire_finish(&w);
+}
+
+int launch_get_info(struct rd *r, struct launch_info *ret)
+{
+	struct launch_info i;
+	int n;
+
+	i.version = rd_u32(r);
+	i.rootless = rd_u8(r);
+	i.cgroup = rd_u8(r);
+	i.landlock_abi = rd_u32(r);
+	i.cgroup_missing = rd_u32(r);
+	n = rd_end(r);
+	if (n == 0 && (i.rootless > 1 || i.cgroup > CGROUP_V2 ||
+		       (i.cgroup_missing & ~(uint32_t)CONTROLLERS) != 0))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = i;
+	return n;
+}
+
+long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct pool_state *s)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_POOL_IS, id);
+	wr_u32(&w, s->ready);
+	wr_u32(&w, s->building);
+	wr_u32(&w, s->claimed);
+	wr_u32(&w, s->target);
+	wr_u64(&w, s->hits);
+	wr_u64(&w, s->misses);
+	return wire_finish(&w);
+}
+
+int launch_get_pool_state(struct rd *r, struct pool_state *ret)
+{
+	struct pool_state s;
+	int n;
+
+	s.ready = rd_u32(r);
+	s.building = rd_u32(r);
+	s.claimed = rd_u32(r);
+	s.target = rd_u32(r);
+	s.hits = rd_u64(r);
+	s.misses = rd_u64(r);
+	n = rd_end(r);
+	if (n == 0)
+		*ret = s;
+	return n;
+}
