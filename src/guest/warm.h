@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "guest/spawn.h"
 
@@ -16,11 +17,14 @@ void warm_init(struct warm *w);
 void warm_done(struct warm *w);
 /* Waits until the Python behind python_fd has a parked child (it was forked before holt-init began). */
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err);
-/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node. */
-int warm_start_node(struct warm *w, struct err *err);
+/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node. It
+ * and what it starts carry `mark`. */
+int warm_start_node(struct warm *w, uint64_t mark, struct err *err);
 /* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request (a
  * PTY, another user): the caller then starts the interpreter cold. A Python is replaced by a new fork
- * of the in-box template on the next call. */
+ * of the in-box template on the next call.
+ * ret->mark comes in as the mark that the interpreter is to take (GUEST_MARK_SUM) before it runs the
+ * code, and goes out as the one it carries: a waiting Node was given its own when it was started. */
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err);
 /* A reaped pid that was a waiting interpreter: forget it. */
 void warm_reaped(struct warm *w, pid_t pid);

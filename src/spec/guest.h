@@ -39,6 +39,12 @@ enum guest_type {
 #define GUEST_WINDOW (128u << 10)
 #define GUEST_CHUNK (32u << 10) /* most raw bytes in one G_OUTPUT, G_STDIN or G_DATA */
 
+/* Every process of an execution carries the execution's mark: the hard limit of RLIMIT_LOCKS is the
+ * mark and that of RLIMIT_RSS is GUEST_MARK_SUM less the mark. The kernel enforces neither, children
+ * inherit both, and without privilege a hard limit can only be lowered, so no process can take
+ * another's mark or be rid of its own. */
+#define GUEST_MARK_SUM (1ull << 62)
+
 struct guest_ready {
 	uint32_t version;
 	uint8_t warm_python, warm_node; /* interpreters waiting in the box */
