@@ -9,10 +9,11 @@
 #include "base/fd.h"
 #include "base/list.h"
 
-#define OPS_MAX 4096u                  /* live ids of one box */
-#define QUEUE_MAX (4u << 20)           /* bytes waiting for a box that does not read */
-#define CREDIT_STEP (GUEST_WINDOW / 4) /* credits are given in steps: one frame for many outputs \
-					*/
+#define OPS_MAX 4096u        /* live ids of one box */
+#define QUEUE_MAX (4u << 20) /* bytes waiting for a box that does not read */
+#define CREDIT_STEP                                                                  \
+	(GUEST_WINDOW / 4) /* credits are given in steps: one frame for many outputs \
+			    */
 #define SMALL_FRAME_MAX 64
 
 enum op_kind { OP_EXEC, OP_FILE, OP_WATCH, OP_PING };

@@ -425,6 +425,12 @@ int launcher_claim_sync(struct launcher *l, const struct launch_spec *s, struct 
 	return 0;
 }
 
+void launcher_box_done(struct launcher_box *b)
+{
+	b->sock = fd_close(b->sock);
+	b->pidfd = fd_close(b->pidfd);
+}
+
 /* A frame that begins with a box's id. */
 static void begin_box(struct wr *w, void *frame, uint16_t type, struct launcher *l, const char *id)
 {

@@ -45,6 +45,8 @@ struct launcher_box {
 };
 int launcher_claim_sync(struct launcher *l, const struct launch_spec *s, struct launcher_box *ret,
 			struct err *err);
+/* Closes the descriptors; the box lives on. */
+void launcher_box_done(struct launcher_box *b);
 /* The box and all it held are gone when this returns; ret may be NULL. */
 int launcher_destroy_sync(struct launcher *l, const char *box_id, struct box_usage *ret,
 			  struct err *err);
