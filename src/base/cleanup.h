@@ -19,19 +19,19 @@
 	})
 
 /* The same for a file descriptor: the variable is -1 afterwards. */
-#define TAKE_FD(fd)                 \
-	({                          \
-		int taken_ = (fd);  \
-		(fd) = -1;          \
-		taken_;             \
+#define TAKE_FD(fd)                \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})
 
 /* Declares name_p(), the cleanup form of a destructor that takes a pointer and accepts NULL. */
-#define CLEANUP_FUNC(type, fn)                 \
-	static inline void fn##_p(type *p)     \
-	{                                      \
-		if (*p)                        \
-			(void)fn(*p);          \
+#define CLEANUP_FUNC(type, fn)             \
+	static inline void fn##_p(type *p) \
+	{                                  \
+		if (*p)                    \
+			(void)fn(*p);      \
 	}
 
 static inline void cleanup_free(void *p)

@@ -17,7 +17,7 @@ int fd_close(int fd)
 {
 	int saved = errno;
 
-	/* No retry on EINTR: Linux has closed it already, and the number may be another's by now. */
+	/* No retry on EINTR: Linux has closed it, and the number may be another's by now. */
 	if (fd >= 0)
 		(void)close(fd);
 	errno = saved;

@@ -24,9 +24,10 @@ int fd_write_file_at(int dirfd, const char *path, const char *text);
 
 #define FD_PASS_MAX 8
 /* One message over a SOCK_SEQPACKET or SOCK_STREAM socket, with nfds descriptors (0..FD_PASS_MAX).
- * MSG_NOSIGNAL; EINTR is retried. Returns bytes sent or -errno (-EAGAIN on a full non-blocking one). */
+ * MSG_NOSIGNAL; EINTR is retried. Returns bytes sent or -errno (-EAGAIN on a full non-blocking
+ * one). */
 ssize_t fd_send(int sock, const void *data, size_t n, const int *fds, size_t nfds);
 /* Receives one message. *nfds is capacity in, count out; descriptors come close-on-exec and are the
- * caller's; any beyond capacity are closed. -EMSGSIZE when the message was longer than n (it is lost).
- * 0 means the peer is gone. */
+ * caller's; any beyond capacity are closed. -EMSGSIZE when the message was longer than n (it is
+ * lost). 0 means the peer is gone. */
 ssize_t fd_recv(int sock, void *data, size_t n, int *fds, size_t *nfds);

@@ -8,12 +8,12 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_INIT(name) { &(name), &(name) }
+#define LIST_INIT(name) ((struct list){ &(name), &(name) })
 #define LIST_ENTRY(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 /* The current entry may be removed (and freed) in the body; others may not. */
-#define LIST_FOREACH(head, it, type, member)                                            \
-	for (struct list *it##_n_ = (head)->next, *it##_m_ = it##_n_->next;             \
-	     it##_n_ != (head); it##_n_ = it##_m_, it##_m_ = it##_n_->next)             \
+#define LIST_FOREACH(head, it, type, member)                                                   \
+	for (struct list *it##_n_ = (head)->next, *it##_m_ = it##_n_->next; it##_n_ != (head); \
+	     it##_n_ = it##_m_, it##_m_ = it##_n_->next)                                       \
 		for (type *it = LIST_ENTRY(it##_n_, type, member); it; it = NULL)
 
 static inline void list_init(struct list *head)

@@ -40,8 +40,8 @@ int log_level_from(const char *name, enum log_level *ret)
 	return -EINVAL;
 }
 
-/* Bytes of s that may stand in a line as they are; 0 when the first one must be escaped. C1 controls
- * (U+0080..U+009F) move a terminal's cursor just like the ASCII ones. */
+/* Bytes of s that may stand in a line as they are; 0 when the first one must be escaped. C1
+ * controls (U+0080..U+009F) move a terminal's cursor just like the ASCII ones. */
 static size_t plain(const char *s, size_t n)
 {
 	unsigned char c = (unsigned char)s[0];

@@ -19,7 +19,7 @@ struct slot {
 
 struct map {
 	struct slot *slots; /* owned; NULL until the first entry */
-	size_t mask;	    /* slots - 1; their number is a power of two */
+	size_t mask;        /* slots - 1; their number is a power of two */
 	size_t len, max;
 	uint64_t secret[2];
 };

@@ -107,9 +107,10 @@ int utf8_sanitize(struct buf *b, const char *s, size_t n)
 
 static int put_escape(struct buf *b, unsigned char c)
 {
-	static const char *const shorts[] = { ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n",
-					      ['\r'] = "\\r", ['\t'] = "\\t", ['"'] = "\\\"",
-					      ['\\'] = "\\\\" };
+	static const char *const shorts[] = {
+		['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r",
+		['\t'] = "\\t", ['"'] = "\\\"", ['\\'] = "\\\\"
+	};
 
 	if (c < sizeof(shorts) / sizeof(shorts[0]) && shorts[c])
 		return buf_puts(b, shorts[c]);

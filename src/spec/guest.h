@@ -12,15 +12,15 @@
 
 enum guest_type {
 	/* client to guest */
-	G_EXEC = 1,  /* struct guest_exec */
-	G_STDIN,     /* raw bytes for the execution's standard input; none at all means end of file */
-	G_CREDIT,    /* u64: the client has taken this many more bytes of output or data */
-	G_SIGNAL,    /* u32 signal, u8 tree: to the process, or to everything it started */
-	G_RESIZE,    /* u16 rows, u16 cols */
-	G_FILE,      /* struct guest_file */
-	G_DATA,      /* both ways: raw bytes of a file or archive; none at all means end of file */
-	G_CANCEL,    /* ends the operation or execution of this id; its G_ERROR or G_EXIT follows */
-	G_PING,      /* answered by G_PONG with the same id */
+	G_EXEC = 1, /* struct guest_exec */
+	G_STDIN,  /* raw bytes for the execution's standard input; none at all means end of file */
+	G_CREDIT, /* u64: the client has taken this many more bytes of output or data */
+	G_SIGNAL, /* u32 signal, u8 tree: to the process, or to everything it started */
+	G_RESIZE, /* u16 rows, u16 cols */
+	G_FILE,   /* struct guest_file */
+	G_DATA,   /* both ways: raw bytes of a file or archive; none at all means end of file */
+	G_CANCEL, /* ends the operation or execution of this id; its G_ERROR or G_EXIT follows */
+	G_PING,   /* answered by G_PONG with the same id */
 	/* guest to client */
 	G_READY = 64, /* the box is built; struct guest_ready */
 	G_STARTED,    /* u32 pid inside the box, u8 warm: 1 when a waiting interpreter took it */
@@ -34,15 +34,16 @@ enum guest_type {
 	G_PONG,
 };
 
-/* Bytes of output that may be on their way or unread before the guest stops reading the process. The
- * guest keeps them until they are credited. The same window holds for standard input and G_DATA. */
+/* Bytes of output that may be on their way or unread before the guest stops reading the process.
+ * The guest keeps them until they are credited. The same window holds for standard input and
+ * G_DATA. */
 #define GUEST_WINDOW (128u << 10)
 #define GUEST_CHUNK (32u << 10) /* most raw bytes in one G_OUTPUT, G_STDIN or G_DATA */
 
 /* Every process of an execution carries the execution's mark: the hard limit of RLIMIT_LOCKS is the
- * mark and that of RLIMIT_RSS is GUEST_MARK_SUM less the mark. The kernel enforces neither, children
- * inherit both, and without privilege a hard limit can only be lowered, so no process can take
- * another's mark or be rid of its own. */
+ * mark and that of RLIMIT_RSS is GUEST_MARK_SUM less the mark. The kernel enforces neither,
+ * children inherit both, and without privilege a hard limit can only be lowered, so no process can
+ * take another's mark or be rid of its own. */
 #define GUEST_MARK_SUM (1ull << 62)
 
 struct guest_ready {
@@ -69,14 +70,14 @@ enum guest_exec_kind {
 struct guest_exec {
 	uint8_t kind;
 	uint8_t flags;
-	uint16_t rows, cols;         /* with EXEC_PTY; 0 means 24 x 80 */
-	uint32_t timeout_ms;         /* 0: none */
-	uint32_t grace_ms;           /* between TERM and KILL of the whole tree */
-	uint32_t cpu_seconds;        /* RLIMIT_CPU of each process; 0: none */
-	uint64_t output_limit;       /* bytes kept of stdout and stderr together; 0: no limit */
-	const char *user;            /* name or number in the box; "" is the box's user */
-	const char *cwd;             /* "" is the user's home */
-	const char *code;            /* "" for a command */
+	uint16_t rows, cols;   /* with EXEC_PTY; 0 means 24 x 80 */
+	uint32_t timeout_ms;   /* 0: none */
+	uint32_t grace_ms;     /* between TERM and KILL of the whole tree */
+	uint32_t cpu_seconds;  /* RLIMIT_CPU of each process; 0: none */
+	uint64_t output_limit; /* bytes kept of stdout and stderr together; 0: no limit */
+	const char *user;      /* name or number in the box; "" is the box's user */
+	const char *cwd;       /* "" is the user's home */
+	const char *code;      /* "" for a command */
 	size_t argc, envc;
 	const char *argv[GUEST_ARGS_MAX + 1]; /* borrowed from the frame, NULL-terminated */
 	const char *envp[GUEST_ARGS_MAX + 1]; /* "NAME=value" */
@@ -99,10 +100,10 @@ struct guest_exit {
 };
 
 enum guest_file_op {
-	FILE_STAT,   /* -> G_ENTRY, G_DONE */
-	FILE_LIST,   /* depth levels -> G_ENTRY..., G_DONE */
-	FILE_READ,   /* offset, length (0: to the end) -> G_ENTRY, G_DATA..., G_DONE */
-	FILE_WRITE,  /* G_DATA... from the client, empty one last -> G_DONE; temp file and rename */
+	FILE_STAT,  /* -> G_ENTRY, G_DONE */
+	FILE_LIST,  /* depth levels -> G_ENTRY..., G_DONE */
+	FILE_READ,  /* offset, length (0: to the end) -> G_ENTRY, G_DATA..., G_DONE */
+	FILE_WRITE, /* G_DATA... from the client, empty one last -> G_DONE; temp file and rename */
 	FILE_MKDIR,
 	FILE_RENAME, /* path to target */
 	FILE_REMOVE,
@@ -141,10 +142,17 @@ struct guest_entry {
 	const char *target; /* of a symbolic link, else "" */
 };
 
-enum guest_event { EVENT_CREATE, EVENT_WRITE, EVENT_REMOVE, EVENT_RENAME, EVENT_CHMOD, EVENT_OVERFLOW };
+enum guest_event {
+	EVENT_CREATE,
+	EVENT_WRITE,
+	EVENT_REMOVE,
+	EVENT_RENAME,
+	EVENT_CHMOD,
+	EVENT_OVERFLOW
+};
 
-/* Encoders write a whole frame into data and return its size, or -E2BIG. Decoders read a payload and
- * return 0, -EPROTO for what is not well-formed, -EINVAL for a value out of bounds. Strings are
+/* Encoders write a whole frame into data and return its size, or -E2BIG. Decoders read a payload
+ * and return 0, -EPROTO for what is not well-formed, -EINVAL for a value out of bounds. Strings are
  * borrowed from the frame. */
 long guest_put_exec(void *data, size_t cap, uint32_t id, const struct guest_exec *e);
 int guest_get_exec(struct rd *r, struct guest_exec *ret);

@@ -9,7 +9,7 @@
 #define TEMPLATE_FLAGS (TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE)
 #define LAUNCH_FLAGS LAUNCH_COLD
 #define BOX_FLAGS (BOX_WARM | BOX_WARM_PYTHON | BOX_WARM_NODE)
-#define CONTROLLERS                                                               \
+#define CONTROLLERS                                                                  \
 	(CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_FREEZER | \
 	 CONTROLLER_CPUSET)
 #define PRELOAD_MAX 1024u /* bytes */
@@ -71,11 +71,10 @@ static int check_limits(const struct limits *l, struct err *err)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].value < rows[i].min || rows[i].value > rows[i].max)
-			return err_set(err, EINVAL,
-				       "limit %s is %" PRIu64 ", allowed are %" PRIu64 " to %" PRIu64
-				       "%s",
-				       rows[i].name, rows[i].value, rows[i].min, rows[i].max,
-				       rows[i].why);
+			return err_set(
+				err, EINVAL,
+				"limit %s is %" PRIu64 ", allowed are %" PRIu64 " to %" PRIu64 "%s",
+				rows[i].name, rows[i].value, rows[i].min, rows[i].max, rows[i].why);
 	}
 	return 0;
 }
@@ -123,8 +122,8 @@ static bool is_name_byte(char c, bool first)
 	return !first && c >= '0' && c <= '9';
 }
 
-/* "numpy,os.path": dotted names with commas between them. The text reaches an interpreter inside the
- * box, so nothing but names gets through. */
+/* "numpy,os.path": dotted names with commas between them. The text reaches an interpreter inside
+ * the box, so nothing but names gets through. */
 static bool preload_is_valid(const char *s)
 {
 	bool first = true; /* a name begins here */
@@ -153,8 +152,8 @@ int spec_check_template(const struct template_spec *t, struct err *err)
 	if (strnlen(preload, PRELOAD_MAX + 1) > PRELOAD_MAX)
 		return err_set(err, E2BIG, "template preload is above %u bytes", PRELOAD_MAX);
 	if (!preload_is_valid(preload))
-		return err_set(err, EINVAL, "template preload '%.60s': want module names and commas",
-			       preload);
+		return err_set(err, EINVAL,
+			       "template preload '%.60s': want module names and commas", preload);
 	return spec_fill_limits(&l, NULL, err);
 }
 
@@ -288,7 +287,8 @@ int launch_get_claim(struct rd *r, struct launch_spec *ret)
 	s.flags = rd_u32(r);
 	launch_rd_limits(r, &s.limits);
 	n = rd_end(r);
-	if (n == 0 && (!template_id_is_valid(s.template_id) || (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0))
+	if (n == 0 &&
+	    (!template_id_is_valid(s.template_id) || (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = s;

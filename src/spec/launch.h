@@ -11,14 +11,14 @@ struct err;
 
 enum launch_type {
 	/* client to launcher; the answer carries the same id */
-	L_HELLO = 1, /* -> L_INFO */
-	L_TEMPLATE,  /* struct template_spec (+ a directory descriptor) -> L_OK */
-	L_POOL,      /* struct pool_spec -> L_OK */
-	L_CLAIM,     /* struct launch_spec -> L_BOX + guest socket, pidfd */
-	L_DESTROY,   /* str box id -> L_GONE when nothing of it is left */
-	L_USAGE,     /* str box id -> L_USED */
-	L_FREEZE,    /* str box id, u8 on -> L_OK */
-	L_LIMITS,    /* str box id, struct limits -> L_OK */
+	L_HELLO = 1,  /* -> L_INFO */
+	L_TEMPLATE,   /* struct template_spec (+ a directory descriptor) -> L_OK */
+	L_POOL,       /* struct pool_spec -> L_OK */
+	L_CLAIM,      /* struct launch_spec -> L_BOX + guest socket, pidfd */
+	L_DESTROY,    /* str box id -> L_GONE when nothing of it is left */
+	L_USAGE,      /* str box id -> L_USED */
+	L_FREEZE,     /* str box id, u8 on -> L_OK */
+	L_LIMITS,     /* str box id, struct limits -> L_OK */
 	L_POOL_STATE, /* u32 template -> L_POOL_IS */
 	/* launcher to client */
 	L_INFO = 64, /* struct launch_info */
@@ -34,7 +34,7 @@ enum launch_type {
 /* What a box may use. 0 in a request means the template's default, never "no limit". */
 struct limits {
 	uint64_t memory_bytes;
-	uint64_t disk_bytes; /* of everything writable together; in memory, so part of memory_bytes */
+	uint64_t disk_bytes; /* everything writable together; in memory, so part of memory_bytes */
 	uint32_t inodes;
 	uint32_t cpu_milli;
 	uint64_t cpu_mask; /* pin to these CPUs (bit n is CPU n) */
@@ -60,7 +60,7 @@ struct limits {
 #define LIMIT_PIDS_DEFAULT 64u
 #define LIMIT_NOFILE_DEFAULT 1024u
 #define LIMIT_INODES_DEFAULT 65536u
-#define LIMIT_DISK_DEFAULT (512ull << 20) /* and never above half of the memory unless asked for */
+#define LIMIT_DISK_DEFAULT (512ull << 20) /* but no more than half of the memory */
 
 enum template_root { ROOT_HOST, ROOT_DIR, ROOT_KIND_COUNT };
 enum box_level { LEVEL_STANDARD, LEVEL_HIGH, LEVEL_COUNT };
@@ -99,10 +99,10 @@ struct launch_spec {
 
 /* Steps of a launch, in order; each has its time in the answer. */
 enum launch_step {
-	STEP_STOCK,   /* network namespace and cgroup, from stock or new */
-	STEP_CLONE,   /* process with its namespaces */
-	STEP_READY,   /* mounts, ids, confinement, holt-init up */
-	STEP_LIMITS,  /* limits that differ from the template's */
+	STEP_STOCK,  /* network namespace and cgroup, from stock or new */
+	STEP_CLONE,  /* process with its namespaces */
+	STEP_READY,  /* mounts, ids, confinement, holt-init up */
+	STEP_LIMITS, /* limits that differ from the template's */
 	STEP_COUNT
 };
 
@@ -111,7 +111,7 @@ enum launch_box_flag { BOX_WARM = 1 << 0, BOX_WARM_PYTHON = 1 << 1, BOX_WARM_NOD
 struct launch_box {
 	const char *id;
 	uint32_t flags;
-	uint32_t pid; /* of holt-init, outside */
+	uint32_t pid;         /* of holt-init, outside */
 	struct limits limits; /* in force */
 	uint64_t step_ns[STEP_COUNT];
 };
