@@ -1,0 +1,140 @@
+#include "launch/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Every counter and table of a network namespace that a program in it can move: packets of each
+ * protocol and of the loopback device, and sockets that linger. */
+static const char *const evidence[] = { "dev", "snmp", "snmp6", "netstat", "unix", "tcp", "tcp6",
+					"packet", "igmp" };
+
+static int read_evidence(struct netns *n, struct buf *ret)
+{
+	buf_clear(ret);
+	for (size_t i = 0; i < COUNT(evidence); i++) {
+		char path[40];
+		_close_ int fd = -1;
+		int r;
+
+		(void)str_format(path, sizeof(path), "thread-self/net/%s", evidence[i]);
+		fd = openat(n->proc_fd, path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue; /* this kernel keeps no such table */
+		r = fd_slurp(fd, ret);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Programs expect localhost to work, also without a network. */
+static int loopback_up(void)
+{
+	struct ifreq req = { .ifr_name = "lo" };
+	_close_ int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock < 0)
+		return -errno;
+	req.ifr_flags = IFF_UP | IFF_RUNNING;
+	return ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+static int current(struct netns *n)
+{
+	return openat(n->proc_fd, "thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+static int make(struct netns *n, struct err *err)
+{
+	int r;
+
+	if (unshare(CLONE_NEWNET) < 0)
+		return err_sys(err, errno, "network namespace");
+	r = loopback_up();
+	if (r < 0)
+		return err_sys(err, r, "loopback device");
+	if (n->fresh.len == 0 && read_evidence(n, &n->fresh) < 0)
+		buf_clear(&n->fresh); /* then none is ever recycled */
+	return 0;
+}
+
+int netns_init(struct netns *n, int proc_fd, unsigned want, struct err *err)
+{
+	*n = (struct netns){ .proc_fd = proc_fd, .host_fd = -1 };
+	n->want = want < NETNS_STOCK_MAX ? want : NETNS_STOCK_MAX;
+	buf_init(&n->fresh, 256u << 10);
+	buf_init(&n->seen, 256u << 10);
+	n->host_fd = current(n);
+	return n->host_fd < 0 ? err_sys(err, errno, "network namespace of the machine") : 0;
+}
+
+void netns_done(struct netns *n)
+{
+	while (n->count > 0)
+		(void)close(n->stock[--n->count]);
+	n->host_fd = fd_close(n->host_fd);
+	buf_done(&n->fresh);
+	buf_done(&n->seen);
+}
+
+int netns_enter_new(struct netns *n, struct err *err)
+{
+	_close_ int fd = -1;
+
+	if (n->count == 0)
+		return make(n, err);
+	fd = n->stock[--n->count];
+	return setns(fd, CLONE_NEWNET) < 0 ? err_sys(err, errno, "enter network namespace") : 0;
+}
+
+int netns_enter_host(struct netns *n, struct err *err)
+{
+	return setns(n->host_fd, CLONE_NEWNET) < 0 ? err_sys(err, errno, "enter the machine's network") :
+						     0;
+}
+
+int netns_of(struct netns *n, int pid)
+{
+	char path[32];
+
+	(void)str_format(path, sizeof(path), "%d/ns/net", pid);
+	return openat(n->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+bool netns_recycle(struct netns *n, int fd)
+{
+	_close_ int owned = fd;
+
+	if (fd < 0 || n->count >= n->want || n->fresh.len == 0 || setns(fd, CLONE_NEWNET) < 0 ||
+	    read_evidence(n, &n->seen) < 0 || n->seen.len != n->fresh.len ||
+	    memcmp(n->seen.data, n->fresh.data, n->seen.len) != 0)
+		return false;
+	n->stock[n->count++] = TAKE_FD(owned);
+	return true;
+}
+
+bool netns_refill(struct netns *n)
+{
+	int fd;
+
+	if (n->count >= n->want || make(n, NULL) < 0)
+		return false;
+	fd = current(n);
+	if (fd < 0)
+		return false;
+	n->stock[n->count++] = fd;
+	return true;
+}
