@@ -1,0 +1,177 @@
+#include "launch/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "launch/cgroup_impl.h"
+
+#define PROC_TEXT_MAX (16u << 20) /* machines with many mounts have long mountinfos */
+#define ALL_CONTROLLERS                                                              \
+	(CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_FREEZER | \
+	 CONTROLLER_CPUSET)
+
+CLEANUP_FUNC(struct cgroups *, cgroups_close)
+
+static int read_proc(const char *path, struct buf *b, struct err *err)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	r = fd < 0 ? -errno : fd_slurp(fd, b);
+	if (r < 0)
+		return err_sys(err, r, "read %s", path);
+	return 0;
+}
+
+static struct cgroups *new_cgroups(void)
+{
+	struct cgroups *all = calloc(1, sizeof(*all));
+	char id[ID_LEN + 1];
+
+	if (!all)
+		return NULL;
+	all->ops = &cgroup_none_ops;
+	all->missing = ALL_CONTROLLERS;
+	all->spawn_fd = -1;
+	for (int h = 0; h < HIER_COUNT; h++)
+		all->place[h] = (struct cgroup_place){ -1, -1 };
+	id_make(id);
+	(void)snprintf(all->name, sizeof(all->name), CGROUP_PREFIX "%s", id);
+	return all;
+}
+
+/* How many of the limits that matter are held. */
+static int strength(const struct cgroups *all)
+{
+	return __builtin_popcount(~all->missing &
+				  (CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU));
+}
+
+static int open_kind(enum launch_cgroup kind, bool wanted, const struct cgroup_texts *t,
+		     struct cgroups **ret, struct err *err)
+{
+	_cleanup_(cgroups_close_p) struct cgroups *all = new_cgroups();
+	int r;
+
+	if (!all)
+		return err_sys(err, ENOMEM, "control groups");
+	if (kind == CGROUP_V2)
+		r = cgroup_v2_setup(all, t, wanted, err);
+	else
+		r = cgroup_v1_setup(all, t, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(all);
+	return 0;
+}
+
+/* A machine with both has each controller in one of them: the one that holds more is taken. */
+static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct err *err)
+{
+	static const enum launch_cgroup kinds[] = { CGROUP_V2, CGROUP_V1 };
+	_cleanup_(cgroups_close_p) struct cgroups *best = new_cgroups();
+	struct err why = { 0 };
+
+	if (!best)
+		return err_sys(err, ENOMEM, "control groups");
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_(cgroups_close_p) struct cgroups *one = NULL;
+		struct err e = { 0 };
+
+		if (open_kind(kinds[i], false, t, &one, &e) == 0 &&
+		    strength(one) > strength(best)) {
+			struct cgroups *worse = best;
+
+			best = TAKE(one);
+			one = worse;
+		}
+		if (why.code == 0)
+			why = e;
+	}
+	best->why = why;
+	*ret = TAKE(best);
+	return 0;
+}
+
+int cgroups_open(enum launch_cgroup want, struct cgroups **ret, struct err *err)
+{
+	_cleanup_(buf_done) struct buf mounts = { .max = PROC_TEXT_MAX };
+	_cleanup_(buf_done) struct buf self = { .max = PROC_TEXT_MAX };
+	struct cgroup_texts t;
+	int r;
+
+	r = read_proc("/proc/self/mountinfo", &mounts, err);
+	if (r == 0)
+		r = read_proc("/proc/self/cgroup", &self, err);
+	if (r < 0)
+		return r;
+	t = (struct cgroup_texts){ buf_str(&mounts), buf_str(&self) };
+	if (want == CGROUP_NONE)
+		return open_best(&t, ret, err);
+	return open_kind(want, true, &t, ret, err);
+}
+
+struct cgroups *cgroups_close(struct cgroups *all)
+{
+	bool was_v2;
+
+	if (!all)
+		return NULL;
+	was_v2 = all->ops->kind == CGROUP_V2;
+	all->spawn_fd = fd_close(all->spawn_fd);
+	/* Last first: the freezer must have thawed what the others wait for. */
+	for (int h = HIER_COUNT - 1; h >= 0; h--) {
+		if (was_v2 && h == HIER_UNIFIED)
+			cgroup_v2_leave(all);
+		cgroup_place_close(&all->place[h], all->name);
+	}
+	free(all);
+	return NULL;
+}
+
+const struct cgroup_ops *cgroups_ops(const struct cgroups *all)
+{
+	return all->ops;
+}
+
+unsigned cgroups_missing(const struct cgroups *all)
+{
+	return all->missing;
+}
+
+const char *cgroups_why(const struct cgroups *all)
+{
+	return all->why.text;
+}
+
+int cgroups_sweep(struct cgroups *all)
+{
+	int most = 0;
+
+	for (int h = HIER_COUNT - 1; h >= 0; h--) {
+		int n = all->place[h].own >= 0 ? cgroup_place_sweep(&all->place[h], all->name) : 0;
+
+		if (n > most) /* v1: one box has a directory in each */
+			most = n;
+	}
+	return most;
+}
+
+struct cgroup *cgroup_new(struct cgroups *all)
+{
+	struct cgroup *cg = calloc(1, sizeof(*cg));
+
+	if (!cg)
+		return NULL;
+	cg->all = all;
+	cg->peak_fd = -1;
+	(void)snprintf(cg->name, sizeof(cg->name), "%x", all->made++);
+	return cg;
+}
