@@ -1,0 +1,59 @@
+#include "guest/fileop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "guest/ops.h"
+
+struct row {
+	int (*run)(struct fileop *op, struct err *err);
+	bool takes_data; /* the client sends G_DATA */
+};
+
+static const struct row rows[FILE_OP_COUNT] = {
+	[FILE_STAT] = { files_stat, false },     [FILE_LIST] = { files_list, false },
+	[FILE_READ] = { files_read, false },     [FILE_WRITE] = { files_write, true },
+	[FILE_MKDIR] = { files_mkdir, false },   [FILE_RENAME] = { files_rename, false },
+	[FILE_REMOVE] = { files_remove, false }, [FILE_CHMOD] = { files_chmod, false },
+};
+
+static int run(struct fileop *op, struct err *err)
+{
+	const struct guest_file *f = op->f;
+	int r;
+
+	if (f->op >= FILE_OP_COUNT || !rows[f->op].run)
+		return err_set(err, EINVAL, "no file operation has the number %u", f->op);
+	r = rows[f->op].run(op, err);
+	return r < 0 ? r : chan_u64(&op->chan, G_DONE, op->count);
+}
+
+int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd)
+{
+	_free_ struct fileop *op = calloc(1, sizeof(*op));
+	struct err err = { 0 };
+	int r;
+
+	if (!op)
+		return 1; /* the socket's end tells the client */
+	/* This process is ours alone. Modes are given exactly; a file size limit is an error to
+	 * report, not a death. */
+	(void)umask(0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	chan_init(&op->chan, sock, id, f->op < FILE_OP_COUNT && rows[f->op].takes_data);
+	op->f = f;
+	op->root_fd = root_fd;
+	r = run(op, &err);
+	if (r >= 0)
+		return 0;
+	if (r == -ECANCELED)
+		(void)err_set(&err, ECANCELED, "the operation was cancelled");
+	else if (err.code == 0)
+		(void)err_sys(&err, r, "file operation");
+	chan_error(&op->chan, err.code, err.text);
+	return 1;
+}

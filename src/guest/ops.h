@@ -1,0 +1,33 @@
+/* The file operations themselves. Each returns 0 and leaves in op->count what G_DONE shall say, or
+ * -errno with a message in err; frames before the last go out on the way. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "guest/chan.h"
+
+struct err;
+
+struct fileop {
+	struct chan chan;
+	const struct guest_file *f; /* borrowed */
+	int root_fd;                /* borrowed */
+	uint64_t count;
+};
+
+int files_stat(struct fileop *op, struct err *err);
+int files_list(struct fileop *op, struct err *err);
+int files_read(struct fileop *op, struct err *err);
+int files_mkdir(struct fileop *op, struct err *err);
+int files_chmod(struct fileop *op, struct err *err);
+int files_write(struct fileop *op, struct err *err);
+int files_rename(struct fileop *op, struct err *err);
+int files_remove(struct fileop *op, struct err *err);
+
+/* What both stat and list tell about a file. link: its target, or "". */
+struct guest_entry files_entry(const struct stat *st, const char *path, const char *link);
+/* EPERM for a set-user-id or set-group-id bit, EINVAL for bits that are no permissions. */
+int files_check_mode(uint32_t mode, struct err *err);
+/* 0 for a regular file; EISDIR or EINVAL for anything else. */
+int files_want_regular(const struct stat *st, const char *path, struct err *err);

@@ -1,0 +1,175 @@
+/* Write and rename: a file changes in one step or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "guest/ops.h"
+#include "guest/path.h"
+#include "guest/temp.h"
+
+/* Everything that the client sends, into fd. */
+static int receive_into(struct fileop *op, int fd, struct err *err)
+{
+	const void *data;
+	size_t n;
+	int r;
+
+	for (;;) {
+		r = chan_take(&op->chan, &data, &n);
+		if (r < 0 || n == 0)
+			return r;
+		r = fd_write_all(fd, data, n);
+		if (r < 0)
+			return err_sys(err, r, "write '%.150s'", op->f->path);
+		op->count += n;
+	}
+}
+
+/* The old file's say in the matter: what it is, whether it may be written, which mode it keeps. */
+static int check_old(const struct fileop *op, const struct path_spot *spot, mode_t *mode,
+		     struct err *err)
+{
+	struct stat st;
+	int r;
+
+	if (fstatat(spot->dir, spot->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_sys(err, errno, "stat '%.150s'", op->f->path);
+	if (op->f->flags & FILE_EXCL)
+		return err_sys(err, EEXIST, "write '%.150s'", op->f->path);
+	r = files_want_regular(&st, op->f->path, err);
+	if (r < 0)
+		return r;
+	/* Renaming over it would pass by its own permissions. */
+	r = path_may_write(spot);
+	if (r < 0)
+		return err_sys(err, r, "write '%.150s'", op->f->path);
+	if (op->f->mode == 0)
+		*mode = st.st_mode & 0777;
+	return 0;
+}
+
+static int append(struct fileop *op, const struct path_spot *spot, mode_t mode, struct err *err)
+{
+	int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	if (op->f->flags & FILE_EXCL)
+		flags |= O_EXCL;
+	fd = openat(spot->dir, spot->name, flags, mode);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(err, errno, "open '%.150s'", op->f->path);
+	r = files_want_regular(&st, op->f->path, err);
+	return r < 0 ? r : receive_into(op, fd, err);
+}
+
+static int replace(struct fileop *op, const struct path_spot *spot, mode_t mode, struct err *err)
+{
+	_cleanup_(temp_done) struct temp temp = TEMP_NONE;
+	int r = temp_open(&temp, spot->dir);
+
+	if (r < 0)
+		return err_sys(err, r, "make a file beside '%.150s'", op->f->path);
+	r = receive_into(op, temp.fd, err);
+	if (r < 0)
+		return r;
+	if (fchmod(temp.fd, mode) < 0)
+		return err_sys(err, errno, "chmod '%.150s'", op->f->path);
+	r = temp_commit(&temp, spot->name, op->f->flags & FILE_EXCL);
+	return r < 0 ? err_sys(err, r, "write '%.150s'", op->f->path) : 0;
+}
+
+int files_write(struct fileop *op, struct err *err)
+{
+	_cleanup_(path_spot_done) struct path_spot spot = PATH_SPOT_NONE;
+	bool parents = op->f->flags & FILE_PARENTS;
+	mode_t mode = op->f->mode ? op->f->mode : 0644;
+	int r = files_check_mode(op->f->mode, err);
+
+	if (r < 0)
+		return r;
+	/* Like open(O_EXCL): a link is something that exists, wherever it leads. */
+	if (op->f->flags & FILE_EXCL)
+		r = path_locate(op->root_fd, op->f->path, parents, &spot, err);
+	else
+		r = path_locate_target(op->root_fd, op->f->path, parents, &spot, err);
+	if (r == 0)
+		r = check_old(op, &spot, &mode, err);
+	if (r < 0)
+		return r;
+	if (op->f->flags & FILE_APPEND)
+		return append(op, &spot, mode, err);
+	return replace(op, &spot, mode, err);
+}
+
+static int copy_bytes(struct fileop *op, int from, int to)
+{
+	char data[GUEST_CHUNK];
+	ssize_t n;
+	int r;
+
+	for (;;) {
+		n = read(from, data, sizeof(data));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		r = fd_write_all(to, data, (size_t)n);
+		if (r == 0)
+			r = chan_check(&op->chan);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* Between two file systems: the copy takes the new name in one step, then the old name goes. */
+static int move_file(struct fileop *op, const struct path_spot *from, const struct path_spot *to,
+		     struct err *err)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	_cleanup_(temp_done) struct temp temp = TEMP_NONE;
+	_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	if (fstatat(from->dir, from->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, EXDEV,
+			       "rename '%.100s': another file system, and only files are copied",
+			       op->f->path);
+	fd = openat(from->dir, from->name, flags);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_sys(err, fd < 0 ? errno : EXDEV, "open '%.150s'", op->f->path);
+	r = temp_open(&temp, to->dir);
+	if (r == 0)
+		r = copy_bytes(op, fd, temp.fd);
+	if (r == 0 && (fchmod(temp.fd, st.st_mode & 0777) < 0 ||
+		       futimens(temp.fd, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0))
+		r = -errno;
+	if (r == 0)
+		r = temp_commit(&temp, to->name, op->f->flags & FILE_EXCL);
+	if (r == 0 && unlinkat(from->dir, from->name, 0) < 0)
+		r = -errno;
+	return r < 0 ? err_sys(err, r, "move '%.100s' to '%.100s'", op->f->path, op->f->target) : 0;
+}
+
+int files_rename(struct fileop *op, struct err *err)
+{
+	_cleanup_(path_spot_done) struct path_spot from = PATH_SPOT_NONE;
+	_cleanup_(path_spot_done) struct path_spot to = PATH_SPOT_NONE;
+	int r = path_locate(op->root_fd, op->f->path, false, &from, err);
+
+	if (r == 0)
+		r = path_locate(op->root_fd, op->f->target, op->f->flags & FILE_PARENTS, &to, err);
+	if (r < 0)
+		return r;
+	op->count = 1;
+	r = temp_rename(from.dir, from.name, to.dir, to.name, op->f->flags & FILE_EXCL);
+	if (r == -EXDEV)
+		return move_file(op, &from, &to, err);
+	return r < 0 ? err_sys(err, r, "rename '%.100s' to '%.100s'", op->f->path, op->f->target)
+		     : 0;
+}
