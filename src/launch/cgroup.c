@@ -47,6 +47,12 @@ static struct cgroups *new_cgroups(void)
 	return all;
 }
 
+bool cgroup_is_absence(int r)
+{
+	return r == -ENOENT || r == -ENOTSUP || r == -EACCES || r == -EPERM || r == -EROFS ||
+	       r == -EBUSY;
+}
+
 /* How many of the limits that matter are held. */
 static int strength(const struct cgroups *all)
 {

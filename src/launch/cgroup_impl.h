@@ -65,6 +65,9 @@ int cgroup_v2_setup(struct cgroups *all, const struct cgroup_texts *t, bool bare
 void cgroup_v2_leave(struct cgroups *all); /* after our directory is gone */
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops, cgroup_none_ops;
 
+/* Does the failure say that the machine does not have it, or not for us? Any other one must stop
+ * the launcher: a box without limits because memory or descriptors were short would be a trap. */
+bool cgroup_is_absence(int r);
 /* A zeroed group with the next name; NULL without memory. */
 struct cgroup *cgroup_new(struct cgroups *all);
 

@@ -107,9 +107,14 @@ int cgroup_v1_setup(struct cgroups *all, const struct cgroup_texts *t, struct er
 {
 	all->ops = &cgroup_v1_ops;
 	all->missing = 0;
-	for (int h = 0; h < HIER_COUNT; h++) /* upwards: what is shared belongs to the lowest */
-		if (setup_one(all, (enum hierarchy)h, t, err) < 0)
+	for (int h = 0; h < HIER_COUNT; h++) { /* upwards: what is shared belongs to the lowest */
+		int r = setup_one(all, (enum hierarchy)h, t, err);
+
+		if (r < 0 && !cgroup_is_absence(r))
+			return r;
+		if (r < 0)
 			all->missing |= hierarchies[h].bit;
+	}
 	all->has_memsw =
 		has(all, HIER_MEMORY) &&
 		faccessat(all->place[HIER_MEMORY].dir, "memory.memsw.limit_in_bytes", F_OK, 0) == 0;
@@ -398,14 +403,17 @@ static bool is_populated(struct cgroup *cg)
 static int reset_memory(struct cgroup *cg)
 {
 	int dir = cg->all->place[HIER_MEMORY].dir;
+	/* What went to swap is still the tenant's. */
+	const char *file =
+		cg->all->has_memsw ? "memory.memsw.usage_in_bytes" : "memory.usage_in_bytes";
 	uint64_t now, kills;
 	int r;
 
-	r = cgroup_read_u64(dir, cg->name, "memory.usage_in_bytes", &now);
+	r = cgroup_read_u64(dir, cg->name, file, &now);
 	if (r == 0 && now > 0) {
 		/* Drops cached pages and the charges each CPU keeps in advance. */
 		(void)write_one(cg, HIER_MEMORY, "memory.force_empty", 0);
-		r = cgroup_read_u64(dir, cg->name, "memory.usage_in_bytes", &now);
+		r = cgroup_read_u64(dir, cg->name, file, &now);
 	}
 	if (r < 0 || now > RESIDUE_BYTES)
 		return -EBUSY;

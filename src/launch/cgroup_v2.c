@@ -147,6 +147,8 @@ int cgroup_v2_setup(struct cgroups *all, const struct cgroup_texts *t, bool bare
 	if (!bare && !(want & ~CONTROLLER_CPUSET))
 		return err_set(err, ENOTSUP, "cgroup v2 has no controllers for %s", own);
 	r = enable(all, want, err);
+	if (r < 0 && !cgroup_is_absence(r))
+		return r;
 	if (r < 0 && !bare && !bits_of(p->own, "cgroup.subtree_control"))
 		return r;
 	r = cgroup_place_enter(p, all->name, err);

@@ -1,0 +1,259 @@
+/* A box from its cgroup to its end. Every way out of here gives back what was taken. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "launch/launch.h"
+#include "spec/guest.h"
+
+/* Gives back everything but the process, which is gone or never was. */
+static struct box *box_free(struct launch *l, struct box *b)
+{
+	if (!b)
+		return NULL;
+	if (b->sock >= 0) {
+		launch_unwatch(l, b->sock);
+		(void)close(b->sock);
+	}
+	stock_return(l, b->cgroup);
+	if (!l->closing)
+		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
+	(void)fd_close(b->net_fd);
+	if (b->plan.uid_base)
+		ids_give(&l->ids, b->plan.uid_base);
+	(void)map_remove(l->by_id, b->id, ID_LEN);
+	if (b->pid > 0)
+		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
+	free(b);
+	return NULL;
+}
+
+static void fill_plan(const struct launch *l, struct box *b, const struct limits *limits)
+{
+	const struct template *t = b->tmpl;
+	const struct seccomp_filter *f = &l->filters[t->profile];
+
+	b->plan = (struct box_plan){
+		.limits = *limits,
+		.level = t->spec.level,
+		.net = t->spec.net,
+		.rootless = l->rootless,
+		.unenforced = cgroups_missing(l->cgroups),
+		.flags = t->spec.flags,
+		.landlock_abi = l->landlock_abi,
+		.init_fd = l->init_fd,
+		.filter = f->insn,
+		.filter_len = f->len,
+	};
+}
+
+/* The time since the box began, less what earlier steps took. */
+static void step_done(struct box *b, enum launch_step step)
+{
+	uint64_t spent = clock_now_ns() - b->began_ns;
+
+	for (int i = 0; i < (int)step; i++)
+		spent -= b->step_ns[i];
+	b->step_ns[step] = spent;
+}
+
+static void built(struct launch *l, struct box *b)
+{
+	step_done(b, STEP_READY);
+	launch_unwatch(l, b->sock);
+	b->tmpl->building_count--;
+	poolsize_made(&b->tmpl->size, clock_now_ns() - b->began_ns);
+	if (b->claim_id)
+		boxes_claim(l, b, b->claim_id);
+	else
+		pool_add(b);
+}
+
+/* What the new process says while a box is built: 'u' for the id maps, then a frame. */
+static void building(struct launch *l, struct source *self)
+{
+	struct box *b = (struct box *)self;
+	char frame[1024];
+	struct guest_ready ready;
+	struct wire_head head;
+	struct rd payload;
+	ssize_t n = recv(b->sock, frame, sizeof(frame), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == 1 && frame[0] == 'u') {
+		if (boxes_write_maps(l, b, &b->err) == 0 && send(b->sock, "g", 1, MSG_NOSIGNAL) == 1)
+			return;
+	} else if (n > 0 && wire_open(frame, (size_t)n, &head, &payload) == 0) {
+		if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
+			b->flags |= (ready.warm_python ? BOX_WARM_PYTHON : 0) |
+				    (ready.warm_node ? BOX_WARM_NODE : 0);
+			built(l, b);
+			return;
+		}
+		if (head.type == G_ERROR) {
+			int code = (int)rd_u32(&payload);
+
+			(void)err_set(&b->err, code ? code : EIO, "box: %s", rd_str(&payload));
+		}
+	}
+	/* Anything else, and an early end: the reaper answers whoever waits. */
+	launch_unwatch(l, b->sock);
+	boxes_destroy(l, b);
+}
+
+int boxes_write_maps(struct launch *l, struct box *b, struct err *err)
+{
+	char path[32], map[64];
+	int r = box_id_map(&b->plan, map, sizeof(map));
+
+	if (r == 0 && l->rootless) {
+		(void)str_format(path, sizeof(path), "%d/setgroups", (int)b->pid);
+		r = fd_write_file_at(l->proc_fd, path, "deny");
+	}
+	(void)str_format(path, sizeof(path), "%d/gid_map", (int)b->pid);
+	if (r == 0)
+		r = fd_write_file_at(l->proc_fd, path, map);
+	(void)str_format(path, sizeof(path), "%d/uid_map", (int)b->pid);
+	if (r == 0)
+		r = fd_write_file_at(l->proc_fd, path, map);
+	return r < 0 ? err_sys(err, r, "id maps of the box") : 0;
+}
+
+static int start(struct launch *l, struct box *b, struct err *err)
+{
+	_close_ int child_sock = -1;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "control socket");
+	b->sock = pair[0];
+	child_sock = pair[1];
+	step_done(b, STEP_STOCK);
+	r = spawn_box(l, b, child_sock, err);
+	step_done(b, STEP_CLONE);
+	if (r == 0)
+		r = launch_watch(l, b->sock, &b->source, err);
+	return r;
+}
+
+static int prepare(struct launch *l, struct box *b, const struct limits *limits, struct err *err)
+{
+	int r;
+
+	b->began_ns = clock_now_ns();
+	fill_plan(l, b, limits);
+	if (!l->rootless) {
+		r = ids_take(&l->ids, &b->plan.uid_base, err);
+		if (r < 0)
+			return r;
+	}
+	r = stock_cgroup(l, limits, &b->cgroup, err);
+	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);
+}
+
+int boxes_create(struct launch *l, struct template *t, const struct limits *limits,
+		 uint32_t claim_id, struct err *err)
+{
+	struct box *b = calloc(1, sizeof(*b));
+	int r;
+
+	if (!b)
+		return err_sys(err, ENOMEM, "box");
+	b->source.ready = building;
+	b->tmpl = t;
+	b->sock = b->net_fd = -1;
+	b->claim_id = claim_id;
+	id_make(b->id);
+	list_init(&b->pool_link);
+	r = prepare(l, b, limits, err);
+	if (r == 0)
+		r = start(l, b, err);
+	if (b->pid > 0 && map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0)
+		r = err_sys(err, ENOMEM, "box");
+	if (r == 0) {
+		t->building_count++;
+		return 0;
+	}
+	if (b->pid > 0) { /* not watched yet: end it here */
+		(void)kill(b->pid, SIGKILL);
+		(void)waitpid(b->pid, NULL, 0);
+	}
+	box_free(l, b);
+	return r;
+}
+
+void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id)
+{
+	b->state = BOX_CLAIMED;
+	b->claim_id = 0;
+	b->tmpl->claimed_count++;
+	server_box(l, b, claim_id);
+	b->sock = fd_close(b->sock); /* the client's alone now: its end ends the box */
+}
+
+void boxes_destroy(struct launch *l, struct box *b)
+{
+	if (b->state == BOX_DYING)
+		return;
+	if (b->state == BOX_BUILDING)
+		b->tmpl->building_count--;
+	else if (b->state == BOX_READY)
+		pool_remove(b);
+	else
+		b->tmpl->claimed_count--;
+	b->state = BOX_DYING;
+	if (b->plan.net == NET_NONE && b->net_fd < 0)
+		b->net_fd = netns_of(&l->netns, b->pid);
+	(void)kill(b->pid, SIGKILL);
+	if (b->frozen) /* a frozen process dies when it thaws */
+		(void)cgroups_ops(l->cgroups)->freeze(b->cgroup, false, NULL);
+}
+
+
+static uint64_t rusage_us(const struct rusage *ru)
+{
+	return (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec);
+}
+
+void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru)
+{
+	struct box *b = map_get(l->by_pid, (const char *)&pid, sizeof(pid));
+	struct box_usage usage = { 0 };
+	bool asked;
+
+	if (!b)
+		return;
+	(void)cgroups_ops(l->cgroups)->usage(b->cgroup, &usage, NULL);
+	/* The kernel adds up what PID 1 and all it reaped have used. */
+	if (usage.cpu_us < rusage_us(ru))
+		usage.cpu_us = rusage_us(ru);
+	asked = b->state == BOX_DYING;
+	if (!asked)
+		boxes_destroy(l, b);
+	if (b->claim_id) {
+		if (b->err.code == 0)
+			(void)err_set(&b->err, ECHILD, "box ended while it was built (wait status %#x)",
+				      (unsigned)status);
+		server_failed(l, b->claim_id, &b->err);
+	} else if (b->destroy_id || !asked) {
+		server_gone(l, b, b->destroy_id ? L_GONE : L_DIED, status, &usage);
+	}
+	box_free(l, b);
+}
+
+struct box *boxes_find(const struct launch *l, const char *id)
+{
+	return id_is_valid(id) ? map_get(l->by_id, id, ID_LEN) : NULL;
+}

@@ -1,0 +1,121 @@
+/* The launcher: one process, one thread, one client. It owns every box until its end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "launch/box.h"
+#include "launch/cgroup.h"
+#include "launch/ids.h"
+#include "launch/netns.h"
+#include "launch/poolsize.h"
+#include "launch/seccomp.h"
+#include "spec/launch.h"
+
+struct launch;
+struct map;
+struct zygotes;
+
+/* Something that epoll watches. */
+struct source {
+	void (*ready)(struct launch *l, struct source *self);
+};
+
+#define CGROUP_STOCK_MAX 256
+
+struct template {
+	struct template_spec spec; /* preload is owned */
+	char *preload;		   /* owned */
+	int mount_ns;		   /* owned; -1: not defined */
+	uint8_t profile;	   /* enum seccomp_profile */
+	struct poolsize size;
+	struct list ready; /* of struct box, by pool_link */
+	unsigned ready_count, building_count, claimed_count;
+	unsigned failures; /* boxes in a row that could not be built for the pool */
+	uint64_t hits, misses;
+};
+
+enum box_state { BOX_BUILDING, BOX_READY, BOX_CLAIMED, BOX_DYING };
+
+struct box {
+	struct source source; /* first: sock is watched while the box is built */
+	char id[ID_LEN + 1];
+	enum box_state state;
+	struct template *tmpl; /* borrowed: templates are never moved */
+	struct box_plan plan;
+	struct cgroup *cgroup; /* owned */
+	pid_t pid;	       /* a child of ours, so it cannot be reused before we reap it */
+	int sock;	       /* our end of the control socket; the client's once claimed */
+	uint32_t claim_id;     /* L_CLAIM that waits for it; 0: made for the pool */
+	uint32_t destroy_id;   /* L_DESTROY that waits for its end */
+	uint32_t flags;	       /* enum launch_box_flag */
+	int net_fd;	       /* held from the kill to the recycling */
+	bool frozen;
+	uint64_t began_ns, step_ns[STEP_COUNT];
+	struct err err; /* why it could not be built */
+	struct list pool_link;
+};
+
+struct launch {
+	struct source client; /* first */
+	struct source signals;
+	int sock;	/* owned: the client */
+	int epoll_fd;	/* owned */
+	int signal_fd;	/* owned */
+	int proc_fd;	/* owned: the machine's /proc */
+	int init_fd;	/* owned: holt-init, sealed in memory */
+	int view_ns;	/* owned: the machine's mounts, our copy */
+	bool rootless, closing;
+	uint32_t landlock_abi;
+	struct cgroups *cgroups;		     /* owned */
+	struct cgroup *cgroup_stock[CGROUP_STOCK_MAX]; /* owned */
+	unsigned cgroup_count, cgroup_want;
+	struct netns netns;
+	struct ids ids;
+	struct seccomp_filter filters[PROFILE_COUNT];
+	struct template templates[TEMPLATE_MAX + 1]; /* by id */
+	struct map *by_pid, *by_id;		     /* of struct box, owned */
+	struct zygotes *zygotes;		     /* owned: src/launch/zygote.c */
+};
+
+/* boxes.c: a box from its cgroup to its end. */
+int boxes_create(struct launch *l, struct template *t, const struct limits *limits,
+		 uint32_t claim_id, struct err *err);
+void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id);
+void boxes_destroy(struct launch *l, struct box *b);
+void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
+struct box *boxes_find(const struct launch *l, const char *id);
+/* Also for a box that a warm interpreter's process builds. */
+int boxes_write_maps(struct launch *l, struct box *b, struct err *err);
+
+/* spawn.c: the process itself. */
+int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err);
+
+/* stock.c: cgroups made ahead. */
+int stock_cgroup(struct launch *l, const struct limits *limits, struct cgroup **ret,
+		 struct err *err);
+void stock_return(struct launch *l, struct cgroup *cg);
+bool stock_refill(struct launch *l);
+
+/* pool.c: finished boxes that wait. */
+struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits);
+void pool_add(struct box *b);
+void pool_remove(struct box *b);
+bool pool_refill(struct launch *l); /* true when it did something */
+bool pool_is_active(const struct launch *l);
+
+/* server.c: what the client asks for. */
+void server_ready(struct launch *l, struct source *self);
+void server_box(struct launch *l, struct box *b, uint32_t claim_id);
+void server_gone(struct launch *l, struct box *b, uint32_t type, int status,
+		 const struct box_usage *usage);
+void server_failed(struct launch *l, uint32_t id, const struct err *err);
+
+/* main.c */
+int launch_watch(struct launch *l, int fd, struct source *source, struct err *err);
+void launch_unwatch(struct launch *l, int fd);

@@ -1,0 +1,377 @@
+/* holt-launch: builds boxes for one client. Nothing of it is reachable from a network. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "launch/landlock.h"
+#include "launch/launch.h"
+
+#define EVENTS 64
+#define POOL_TICK_MS 100
+#define BOXES_MAX 65536
+
+struct options {
+	uint32_t fd, spare_netns, spare_cgroups;
+	enum launch_cgroup cgroup;
+};
+
+int launch_watch(struct launch *l, int fd, struct source *source, struct err *err)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = source };
+
+	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+		return err_sys(err, errno, "watch a descriptor");
+	return 0;
+}
+
+void launch_unwatch(struct launch *l, int fd)
+{
+	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void reap(struct launch *l, struct source *self)
+{
+	struct signalfd_siginfo info;
+	struct rusage ru;
+	int status;
+	pid_t pid;
+
+	(void)self;
+	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			l->closing = true;
+	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
+		boxes_reaped(l, pid, status, &ru);
+}
+
+/* holt-init, copied into memory and sealed: nothing inside a box can write to what others run. */
+static int load_init(struct err *err)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+	_cleanup_(buf_done) struct buf program = { .max = 16u << 20 };
+	_close_ int from = -1;
+	char *slash;
+	int fd, r;
+
+	if (n <= 0)
+		return err_sys(err, errno, "own program");
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || str_copy(slash + 1, 16, "holt-init") < 0)
+		return err_set(err, EINVAL, "own program");
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	r = from < 0 ? -errno : fd_slurp(from, &program);
+	if (r < 0)
+		return err_sys(err, r, "%.200s", path);
+	fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | 0x10u /* MFD_EXEC */);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return err_sys(err, errno, "memory for holt-init");
+	r = fd_write_all(fd, program.data, program.len);
+	if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)close(fd);
+		return err_sys(err, r, "seal holt-init");
+	}
+	return fd;
+}
+
+static int userns_error(struct err *err)
+{
+	int code = errno;
+
+	if (code == ENOSPC)
+		return err_set(err, code, "user namespaces are used up or disabled: "
+					  "sysctl user.max_user_namespaces=10000, or use sudo");
+	return err_set(err, code, "user namespaces are disabled for ordinary users: run "
+				  "'sysctl kernel.unprivileged_userns_clone=1' or 'sysctl "
+				  "kernel.apparmor_restrict_unprivileged_userns=0' as root, or use sudo");
+}
+
+/* An ordinary user becomes root of a user namespace that holds nothing but him. */
+static int enter_rootless(struct launch *l, struct err *err)
+{
+	char map[32];
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r;
+
+	l->rootless = uid != 0;
+	if (!l->rootless)
+		return 0;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return userns_error(err);
+	r = fd_write_file_at(l->proc_fd, "self/setgroups", "deny");
+	(void)str_format(map, sizeof(map), "0 %u 1\n", uid);
+	if (r == 0)
+		r = fd_write_file_at(l->proc_fd, "self/uid_map", map);
+	(void)str_format(map, sizeof(map), "0 %u 1\n", gid);
+	if (r == 0)
+		r = fd_write_file_at(l->proc_fd, "self/gid_map", map);
+	if (r < 0) {
+		errno = -r;
+		return userns_error(err);
+	}
+	return 0;
+}
+
+static int own_mounts(struct launch *l, struct err *err)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return errno == EPERM ? err_set(err, EPERM,
+						"mount namespaces need root or user namespaces: use "
+						"sudo, or see holt doctor") :
+					err_sys(err, errno, "mount namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(err, errno, "make mounts private");
+	l->view_ns = openat(l->proc_fd, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	return l->view_ns < 0 ? err_sys(err, errno, "mount namespace") : 0;
+}
+
+static int watch_basics(struct launch *l, struct err *err)
+{
+	sigset_t set;
+	int r;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (l->epoll_fd < 0 || l->signal_fd < 0)
+		return err_sys(err, errno, "event loop");
+	l->client.ready = server_ready;
+	l->signals.ready = reap;
+	r = launch_watch(l, l->sock, &l->client, err);
+	return r < 0 ? r : launch_watch(l, l->signal_fd, &l->signals, err);
+}
+
+static void process_setup(const struct launch *l)
+{
+	struct rlimit files;
+
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	/* Rootless, the maps of boxes are written through /proc, which a non-dumpable child closes. */
+	if (!l->rootless)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
+	(void)umask(022);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static int setup(struct launch *l, const struct options *o, struct err *err)
+{
+	int r = 0;
+
+	l->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->proc_fd < 0)
+		return err_sys(err, errno, "/proc");
+	r = enter_rootless(l, err);
+	if (r == 0) {
+		process_setup(l);
+		r = l->init_fd = load_init(err);
+	}
+	if (r >= 0)
+		r = cgroups_open(o->cgroup, &l->cgroups, err);
+	if (r == 0) {
+		(void)cgroups_sweep(l->cgroups);
+		r = l->rootless ? 0 : ids_init(&l->ids, err);
+	}
+	if (r == 0)
+		r = own_mounts(l, err);
+	if (r == 0)
+		r = netns_init(&l->netns, l->proc_fd, o->spare_netns, err);
+	for (int p = 0; p < PROFILE_COUNT && r == 0; p++)
+		r = seccomp_build((enum seccomp_profile)p, &l->filters[p], err);
+	l->landlock_abi = landlock_abi();
+	l->cgroup_want = o->spare_cgroups < CGROUP_STOCK_MAX ? o->spare_cgroups : CGROUP_STOCK_MAX;
+	return r < 0 ? r : watch_basics(l, err);
+}
+
+static bool has_boxes(const struct launch *l)
+{
+	return map_len(l->by_pid) > 0;
+}
+
+static void destroy_all(struct launch *l)
+{
+	MAP_FOREACH (l->by_pid, it)
+		boxes_destroy(l, it.value);
+}
+
+/* One thing at a time, so that a request never waits for more than one. */
+static bool idle_work(struct launch *l)
+{
+	return pool_refill(l) || netns_refill(&l->netns) || stock_refill(l);
+}
+
+static void serve(struct launch *l)
+{
+	struct epoll_event events[EVENTS];
+	bool busy = true;
+
+	while (!l->closing) {
+		int timeout = busy ? 0 : pool_is_active(l) ? POOL_TICK_MS : -1;
+		int n = epoll_wait(l->epoll_fd, events, EVENTS, timeout);
+
+		for (int i = 0; i < n && !l->closing; i++) {
+			struct source *s = events[i].data.ptr;
+
+			s->ready(l, s);
+		}
+		busy = n > 0 || idle_work(l);
+	}
+	destroy_all(l);
+	while (has_boxes(l)) {
+		struct rusage ru;
+		int status;
+		pid_t pid = wait4(-1, &status, 0, &ru);
+
+		if (pid < 0 && errno != EINTR)
+			break;
+		if (pid > 0)
+			boxes_reaped(l, pid, status, &ru);
+	}
+}
+
+static void teardown(struct launch *l)
+{
+	l->closing = true;
+	while (l->cgroup_count > 0)
+		cgroups_ops(l->cgroups)->destroy(l->cgroup_stock[--l->cgroup_count]);
+	if (l->cgroups)
+		l->cgroups = cgroups_close(l->cgroups);
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
+		(void)fd_close(l->templates[i].mount_ns);
+		free(l->templates[i].preload);
+	}
+	netns_done(&l->netns);
+	ids_done(&l->ids);
+	(void)fd_close(l->view_ns);
+	(void)fd_close(l->init_fd);
+	(void)fd_close(l->proc_fd);
+	(void)fd_close(l->signal_fd);
+	(void)fd_close(l->epoll_fd);
+	(void)fd_close(l->sock);
+	(void)map_free(l->by_pid);
+	(void)map_free(l->by_id);
+}
+
+static struct launch *launch_create(int sock)
+{
+	struct launch *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->sock = sock;
+	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = -1;
+	l->netns.host_fd = l->ids.lock_fd = -1;
+	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
+		l->templates[i].mount_ns = -1;
+		list_init(&l->templates[i].ready);
+	}
+	l->by_pid = map_create(BOXES_MAX);
+	l->by_id = map_create(BOXES_MAX);
+	return l;
+}
+
+static int parse_cgroup(const char *name, enum launch_cgroup *ret)
+{
+	static const struct {
+		const char *name;
+		enum launch_cgroup kind;
+	} kinds[] = { { "auto", CGROUP_NONE }, { "v1", CGROUP_V1 }, { "v2", CGROUP_V2 } };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(name, kinds[i].name) == 0) {
+			*ret = kinds[i].kind;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "fd", required_argument, NULL, 'f' },
+		{ "cgroup", required_argument, NULL, 'c' },
+		{ "spare-netns", required_argument, NULL, 'n' },
+		{ "spare-cgroups", required_argument, NULL, 'g' },
+		{ 0 },
+	};
+	int c, r = 0;
+
+	while (r == 0 && (c = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
+		if (c == 'f')
+			r = parse_u32(optarg, 3, 1u << 20, &o->fd);
+		else if (c == 'c')
+			r = parse_cgroup(optarg, &o->cgroup);
+		else if (c == 'n')
+			r = parse_u32(optarg, 0, NETNS_STOCK_MAX, &o->spare_netns);
+		else if (c == 'g')
+			r = parse_u32(optarg, 0, CGROUP_STOCK_MAX, &o->spare_cgroups);
+		else
+			r = -EINVAL;
+	}
+	return r < 0 || o->fd == 0 || optind != argc ? -EINVAL : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .spare_netns = 16, .spare_cgroups = 16 };
+	struct err err = { 0 };
+	struct launch *l;
+	int r;
+
+	if (parse_options(argc, argv, &o) < 0) {
+		(void)fprintf(stderr, "holt-launch is started by holt; it takes --fd N and the options "
+				      "--cgroup auto|v1|v2, --spare-netns N, --spare-cgroups N\n");
+		return 2;
+	}
+	(void)fd_cloexec((int)o.fd, true);
+	(void)fd_nonblock((int)o.fd, true);
+	l = launch_create((int)o.fd);
+	if (!l || !l->by_pid || !l->by_id)
+		return 1;
+	r = setup(l, &o, &err);
+	if (r < 0)
+		server_failed(l, 0, &err);
+	else
+		serve(l);
+	teardown(l);
+	free(l);
+	return r < 0;
+}

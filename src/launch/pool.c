@@ -1,0 +1,96 @@
+/* Finished boxes that wait for a claim. A used box never comes back here. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "launch/launch.h"
+
+#define BUILDING_MAX 2 /* at a time: claims must not wait behind the pool's own work */
+#define FAILURES_MAX 5 /* in a row, then only claims try */
+
+/* What was fixed when the box was built; the rest can be changed by its cgroup. */
+static bool serves(const struct box *b, const struct limits *want)
+{
+	const struct limits *have = &b->plan.limits;
+
+	return have->disk_bytes == want->disk_bytes && have->inodes == want->inodes &&
+	       have->nofile == want->nofile;
+}
+
+struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits)
+{
+	struct box *found = NULL;
+
+	poolsize_claimed(&t->size, clock_now_ms());
+	LIST_FOREACH (&t->ready, b, struct box, pool_link) {
+		if (!found && serves(b, limits))
+			found = b;
+	}
+	if (!found) {
+		t->misses++;
+		return NULL;
+	}
+	pool_remove(found);
+	found->state = BOX_CLAIMED;
+	if (memcmp(&found->plan.limits, limits, sizeof(*limits)) != 0) {
+		uint64_t began = clock_now_ns();
+
+		if (cgroups_ops(l->cgroups)->limit(found->cgroup, limits, NULL) < 0) {
+			t->claimed_count++; /* boxes_destroy() takes it off again */
+			boxes_destroy(l, found);
+			t->misses++;
+			return NULL;
+		}
+		found->plan.limits = *limits;
+		found->step_ns[STEP_LIMITS] = clock_now_ns() - began;
+	}
+	t->hits++;
+	return found;
+}
+
+void pool_add(struct box *b)
+{
+	b->state = BOX_READY;
+	b->tmpl->failures = 0;
+	b->flags |= BOX_WARM;
+	list_push_back(&b->tmpl->ready, &b->pool_link);
+	b->tmpl->ready_count++;
+}
+
+void pool_remove(struct box *b)
+{
+	list_remove(&b->pool_link);
+	b->tmpl->ready_count--;
+}
+
+static bool refill_template(struct launch *l, struct template *t)
+{
+	uint32_t target = poolsize_target(&t->size, clock_now_ms());
+
+	if (t->ready_count > target) {
+		boxes_destroy(l, LIST_ENTRY(t->ready.prev, struct box, pool_link));
+		return true;
+	}
+	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
+	    t->failures >= FAILURES_MAX)
+		return false;
+	if (boxes_create(l, t, &t->spec.limits, 0, NULL) < 0)
+		t->failures++;
+	return true;
+}
+
+bool pool_refill(struct launch *l)
+{
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
+		if (l->templates[i].mount_ns >= 0 && l->templates[i].size.max > 0 &&
+		    refill_template(l, &l->templates[i]))
+			return true;
+	return false;
+}
+
+bool pool_is_active(const struct launch *l)
+{
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
+		if (l->templates[i].mount_ns >= 0 && l->templates[i].size.max > 0)
+			return true;
+	return false;
+}
