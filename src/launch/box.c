@@ -96,6 +96,7 @@ static int set_caps(bool keep, struct err *err)
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
 	uint32_t mask = 0;
+	int r;
 
 	for (size_t i = 0; i < COUNT(kept) && keep; i++)
 		mask |= 1u << kept[i];
@@ -104,6 +105,9 @@ static int set_caps(bool keep, struct err *err)
 	data[0].permitted |= 1u << CAP_SETPCAP; /* for the securebits, gone below */
 	if (syscall(SYS_capset, &head, data) < 0)
 		return err_sys(err, errno, "set capabilities");
+	r = drop_bounding(err); /* after the inheritable set, which may hold only what is bounded */
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < COUNT(kept) && keep; i++)
 		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) < 0)
 			return err_sys(err, errno, "keep capability %d", kept[i]);
@@ -133,8 +137,6 @@ int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err)
 	if (!plan->rootless)
 		(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
 	r = set_rlimits(plan, err);
-	if (r == 0)
-		r = drop_bounding(err);
 	if (r == 0)
 		r = set_caps(keep_caps, err);
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
