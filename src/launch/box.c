@@ -58,7 +58,8 @@ static int set_rlimits(const struct box_plan *plan, struct err *err)
 		{ RLIMIT_SIGPENDING, 1024 },
 		{ RLIMIT_RTPRIO, 0 },
 		{ RLIMIT_NICE, 0 },
-		/* Where no cgroup counts: processes of the user namespace, memory of each process. */
+		/* Where no cgroup counts: processes of the user namespace, memory of each process.
+		 */
 		{ RLIMIT_NPROC, no_pids ? l->pids : RLIM_INFINITY },
 		{ RLIMIT_DATA, no_memory ? l->memory_bytes : RLIM_INFINITY },
 	};
@@ -78,13 +79,13 @@ static int drop_bounding(struct err *err)
 {
 	for (int cap = 0;; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-			return errno == EINVAL && cap > CAP_SETPCAP ?
-				       0 :
-				       err_sys(err, errno, "drop capability %d", cap);
+			return errno == EINVAL && cap > CAP_SETPCAP
+				       ? 0
+				       : err_sys(err, errno, "drop capability %d", cap);
 }
 
-#define LOCKED_BITS                                                                            \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED |                      \
+#define LOCKED_BITS                                                       \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED | \
 	 SECBIT_NO_SETUID_FIXUP_LOCKED)
 #define AMBIENT_BITS (SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 

@@ -2,7 +2,8 @@
  * the launcher's child and by a warm interpreter's (src/warm), so it is plain C with no state.
  *
  * Order for a box of the launcher: box_mount, box_unshare_user (the launcher writes the maps),
- * box_become_root, box_confine, box_exec_init. A warm interpreter makes its user namespace first. */
+ * box_become_root, box_confine, box_exec_init. A warm interpreter makes its user namespace first.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -13,20 +14,20 @@
 
 struct sock_filter;
 
-#define BOX_USER 1000u /* the box's user and group, inside */
+#define BOX_USER 1000u     /* the box's user and group, inside */
 #define BOX_ID_COUNT 4096u /* ids a box owns outside: inner 0..4094, and 65534 */
-#define BOX_SOCK_FD 3 /* the control socket in holt-init */
-#define BOX_PYTHON_FD 4 /* the waiting Python's socket in holt-init, with --python */
+#define BOX_SOCK_FD 3      /* the control socket in holt-init */
+#define BOX_PYTHON_FD 4    /* the waiting Python's socket in holt-init, with --python */
 
 struct box_plan {
 	struct limits limits;
 	uint8_t level, net, rootless;
-	uint8_t nested; /* the user namespace was made before the mounts (warm interpreters) */
+	uint8_t nested;      /* the user namespace was made before the mounts (warm interpreters) */
 	uint32_t unenforced; /* enum cgroup_controller bits: what rlimits must stand in for */
-	uint32_t flags; /* enum template_flag */
-	uint32_t uid_base; /* outer id of inner 0 (rootless: not used) */
-	uint32_t landlock_abi; /* 0: not there */
-	int init_fd; /* holt-init's sealed memfd */
+	uint32_t flags;      /* enum template_flag */
+	uint32_t uid_base;   /* outer id of inner 0 (rootless: not used) */
+	uint32_t landlock_abi;            /* 0: not there */
+	int init_fd;                      /* holt-init's sealed memfd */
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;
 };
@@ -37,7 +38,8 @@ int box_mount(const struct box_plan *plan, struct err *err);
 /* Takes inner root's ids (rootless: the box's only user) once the maps are written. */
 int box_become_root(const struct box_plan *plan, struct err *err);
 /* Resource limits, capabilities down to what holt-init needs to start programs as the box's user
- * (`keep_caps`) or to none, Landlock, no-new-privileges, seccomp. Nothing can be undone after it. */
+ * (`keep_caps`) or to none, Landlock, no-new-privileges, seccomp. Nothing can be undone after it.
+ */
 int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err);
 /* Replaces the process by holt-init: `sock` on BOX_SOCK_FD, `python` (-1: none) on BOX_PYTHON_FD,
  * everything else closed. Returns only on failure. */

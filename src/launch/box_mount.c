@@ -21,22 +21,21 @@ static const struct {
 	const char *path;
 	mode_t mode;
 } writable[] = {
-	{ "tmp", "/tmp", 01777 },	      { "vartmp", "/var/tmp", 01777 },
-	{ "workspace", "/workspace", 0755 }, { "home", "/home/user", 0755 },
-	{ "run", "/run", 0755 },	      { "shm", "/dev/shm", 01777 },
+	{ "tmp", "/tmp", 01777 },
+	{ "workspace", "/workspace", 0755 },
+	{ "home", "/home/user", 0755 },
+	{ "shm", "/dev/shm", 01777 },
 };
 #define DISK "/tmp"
 
 /* World-readable files of /proc that tell about the machine and that no program needs. What is
  * readable by root only needs no mask: a box never has the machine's root id. */
 static const char *const masked_files[] = {
-	"/proc/cmdline",    "/proc/config.gz",	 "/proc/kallsyms", "/proc/keys",
-	"/proc/key-users",  "/proc/locks",	 "/proc/modules",  "/proc/interrupts",
-	"/proc/diskstats",  "/proc/partitions", "/proc/iomem",	   "/proc/ioports",
-	"/proc/timer_list", "/proc/sched_debug", "/proc/bootconfig",
+	"/proc/cmdline",   "/proc/config.gz",  "/proc/kallsyms", "/proc/keys",
+	"/proc/key-users", "/proc/locks",      "/proc/modules",  "/proc/interrupts",
+	"/proc/diskstats", "/proc/partitions",
 };
-static const char *const masked_dirs[] = { "/proc/acpi", "/proc/bus", "/proc/fs",   "/proc/irq",
-					   "/proc/scsi", "/proc/tty", "/proc/driver" };
+static const char *const masked_dirs[] = { "/proc/acpi", "/proc/bus", "/proc/fs", "/proc/scsi" };
 
 /* Who owns the writable directories, as the calling process names it. */
 static uid_t owner_id(const struct box_plan *plan)
@@ -49,12 +48,15 @@ static uid_t owner_id(const struct box_plan *plan)
 static int make_disk(const struct box_plan *plan, struct err *err)
 {
 	char size[24], inodes[16];
-	struct fs_option options[] = { { "size", size }, { "nr_inodes", inodes }, { "mode", "755" } };
+	struct fs_option options[] = { { "size", size },
+				       { "nr_inodes", inodes },
+				       { "mode", "755" } };
 	int fd;
 
 	(void)str_format(size, sizeof(size), "%llu", (unsigned long long)plan->limits.disk_bytes);
 	(void)str_format(inodes, sizeof(inodes), "%u", plan->limits.inodes);
-	fd = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	fd = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+			err);
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; i < COUNT(writable); i++) {
@@ -124,13 +126,15 @@ static int mount_proc(const struct box_plan *plan, struct err *err)
 	bool high = plan->level == LEVEL_HIGH;
 	char gid[16];
 	/* holt-init's group sees every process of the box; its user sees his own. */
-	struct fs_option options[] = { { "hidepid", "invisible" }, { "gid", gid }, { "subset", "pid" } };
+	struct fs_option options[] = { { "hidepid", "invisible" },
+				       { "gid", gid },
+				       { "subset", "pid" } };
 	_close_ int fd = -1;
 	int r;
 
 	(void)str_format(gid, sizeof(gid), "%u",
-			 plan->nested ? (plan->rootless ? BOX_USER : 0) :
-					(plan->rootless ? 0 : plan->uid_base));
+			 plan->nested ? (plan->rootless ? BOX_USER : 0)
+				      : (plan->rootless ? 0 : plan->uid_base));
 	fd = mounts_new("proc", options, high ? 3 : 2,
 			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 	if (fd < 0)

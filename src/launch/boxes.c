@@ -92,7 +92,8 @@ static void building(struct launch *l, struct source *self)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n == 1 && frame[0] == 'u') {
-		if (boxes_write_maps(l, b, &b->err) == 0 && send(b->sock, "g", 1, MSG_NOSIGNAL) == 1)
+		if (boxes_write_maps(l, b, &b->err) == 0 &&
+		    send(b->sock, "g", 1, MSG_NOSIGNAL) == 1)
 			return;
 	} else if (n > 0 && wire_open(frame, (size_t)n, &head, &payload) == 0) {
 		if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
@@ -220,7 +221,6 @@ void boxes_destroy(struct launch *l, struct box *b)
 		(void)cgroups_ops(l->cgroups)->freeze(b->cgroup, false, NULL);
 }
 
-
 static uint64_t rusage_us(const struct rusage *ru)
 {
 	return (uint64_t)(ru->ru_utime.tv_sec + ru->ru_stime.tv_sec) * 1000000 +
@@ -244,7 +244,8 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 		boxes_destroy(l, b);
 	if (b->claim_id) {
 		if (b->err.code == 0)
-			(void)err_set(&b->err, ECHILD, "box ended while it was built (wait status %#x)",
+			(void)err_set(&b->err, ECHILD,
+				      "box ended while it was built (wait status %#x)",
 				      (unsigned)status);
 		server_failed(l, b->claim_id, &b->err);
 	} else if (b->destroy_id || !asked) {

@@ -1,6 +1,6 @@
 /* User ids outside: each box of a privileged launcher owns a range nobody else has. The ranges lie
- * where systemd's map of ids leaves a hole, and are shared between launchers by locking bytes of one
- * file: a launcher that dies gives its ranges back. */
+ * where systemd's map of ids leaves a hole, and are shared between launchers by locking bytes of
+ * one file: a launcher that dies gives its ranges back. */
 #pragma once
 
 #include <stdint.h>

@@ -10,9 +10,9 @@
 #include "base/err.h"
 
 /* Rights that came after the headers of the oldest system we build on. */
-#define ACCESS_REFER (1ull << 13)     /* ABI 2 */
-#define ACCESS_TRUNCATE (1ull << 14)  /* ABI 3 */
-#define ACCESS_IOCTL_DEV (1ull << 15) /* ABI 5 */
+#define ACCESS_REFER (1ull << 13)       /* ABI 2 */
+#define ACCESS_TRUNCATE (1ull << 14)    /* ABI 3 */
+#define ACCESS_IOCTL_DEV (1ull << 15)   /* ABI 5 */
 #define SCOPE_ABSTRACT_UNIX (1ull << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (1ull << 1)
 
@@ -20,15 +20,15 @@ struct ruleset_attr {
 	uint64_t handled_fs, handled_net, scoped;
 };
 
-#define WRITE_BASE                                                                                 \
-	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
-	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |                           \
-	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | \
-	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+#define WRITE_BASE                                                       \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |     \
+	 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |   \
+	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* Where a box may write. Devices: only what the minimal /dev holds. */
-static const char *const writable[] = { "/tmp", "/var/tmp",  "/workspace", "/home/user",
-					"/run", "/dev", "/proc" };
+static const char *const writable[] = { "/tmp", "/workspace", "/home/user", "/dev", "/proc" };
 
 uint32_t landlock_abi(void)
 {
@@ -77,7 +77,8 @@ int landlock_apply(uint32_t abi, bool writable_root, struct err *err)
 		return err_sys(err, errno, "landlock ruleset");
 	if (writable_root)
 		r = allow(ruleset, "/", attr.handled_fs);
-	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]) && !writable_root && r == 0; i++)
+	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]) && !writable_root && r == 0;
+	     i++)
 		r = allow(ruleset, writable[i], attr.handled_fs);
 	if (r < 0)
 		return err_sys(err, r, "landlock rule");

@@ -28,11 +28,12 @@ struct source {
 
 #define CGROUP_STOCK_MAX 256
 
-struct template {
+struct template
+{
 	struct template_spec spec; /* preload is owned */
-	char *preload;		   /* owned */
-	int mount_ns;		   /* owned; -1: not defined */
-	uint8_t profile;	   /* enum seccomp_profile */
+	char *preload;             /* owned */
+	int mount_ns;              /* owned; -1: not defined */
+	uint8_t profile;           /* enum seccomp_profile */
 	struct poolsize size;
 	struct list ready; /* of struct box, by pool_link */
 	unsigned ready_count, building_count, claimed_count;
@@ -49,12 +50,12 @@ struct box {
 	struct template *tmpl; /* borrowed: templates are never moved */
 	struct box_plan plan;
 	struct cgroup *cgroup; /* owned */
-	pid_t pid;	       /* a child of ours, so it cannot be reused before we reap it */
-	int sock;	       /* our end of the control socket; the client's once claimed */
+	pid_t pid;             /* a child of ours, so it cannot be reused before we reap it */
+	int sock;              /* our end of the control socket; the client's once claimed */
 	uint32_t claim_id;     /* L_CLAIM that waits for it; 0: made for the pool */
 	uint32_t destroy_id;   /* L_DESTROY that waits for its end */
-	uint32_t flags;	       /* enum launch_box_flag */
-	int net_fd;	       /* held from the kill to the recycling */
+	uint32_t flags;        /* enum launch_box_flag */
+	int net_fd;            /* held from the kill to the recycling */
 	bool frozen;
 	uint64_t began_ns, step_ns[STEP_COUNT];
 	struct err err; /* why it could not be built */
@@ -64,23 +65,23 @@ struct box {
 struct launch {
 	struct source client; /* first */
 	struct source signals;
-	int sock;	/* owned: the client */
-	int epoll_fd;	/* owned */
-	int signal_fd;	/* owned */
-	int proc_fd;	/* owned: the machine's /proc */
-	int init_fd;	/* owned: holt-init, sealed in memory */
-	int view_ns;	/* owned: the machine's mounts, our copy */
+	int sock;      /* owned: the client */
+	int epoll_fd;  /* owned */
+	int signal_fd; /* owned */
+	int proc_fd;   /* owned: the machine's /proc */
+	int init_fd;   /* owned: holt-init, sealed in memory */
+	int view_ns;   /* owned: the machine's mounts, our copy */
 	bool rootless, closing;
 	uint32_t landlock_abi;
-	struct cgroups *cgroups;		     /* owned */
+	struct cgroups *cgroups;                       /* owned */
 	struct cgroup *cgroup_stock[CGROUP_STOCK_MAX]; /* owned */
 	unsigned cgroup_count, cgroup_want;
 	struct netns netns;
 	struct ids ids;
 	struct seccomp_filter filters[PROFILE_COUNT];
 	struct template templates[TEMPLATE_MAX + 1]; /* by id */
-	struct map *by_pid, *by_id;		     /* of struct box, owned */
-	struct zygotes *zygotes;		     /* owned: src/launch/zygote.c */
+	struct map *by_pid, *by_id;                  /* of struct box, owned */
+	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
 };
 
 /* boxes.c: a box from its cgroup to its end. */

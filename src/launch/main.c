@@ -93,7 +93,8 @@ static int load_init(struct err *err)
 	if (fd < 0)
 		return err_sys(err, errno, "memory for holt-init");
 	r = fd_write_all(fd, program.data, program.len);
-	if (r == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+	if (r == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		r = -errno;
 	if (r < 0) {
 		(void)close(fd);
@@ -107,11 +108,13 @@ static int userns_error(struct err *err)
 	int code = errno;
 
 	if (code == ENOSPC)
-		return err_set(err, code, "user namespaces are used up or disabled: "
-					  "sysctl user.max_user_namespaces=10000, or use sudo");
-	return err_set(err, code, "user namespaces are disabled for ordinary users: run "
-				  "'sysctl kernel.unprivileged_userns_clone=1' or 'sysctl "
-				  "kernel.apparmor_restrict_unprivileged_userns=0' as root, or use sudo");
+		return err_set(err, code,
+			       "user namespaces are used up or disabled: "
+			       "sysctl user.max_user_namespaces=10000, or use sudo");
+	return err_set(err, code,
+		       "user namespaces are disabled for ordinary users: run "
+		       "'sysctl kernel.unprivileged_userns_clone=1' or 'sysctl "
+		       "kernel.apparmor_restrict_unprivileged_userns=0' as root, or use sudo");
 }
 
 /* An ordinary user becomes root of a user namespace that holds nothing but him. */
@@ -144,10 +147,11 @@ static int enter_rootless(struct launch *l, struct err *err)
 static int own_mounts(struct launch *l, struct err *err)
 {
 	if (unshare(CLONE_NEWNS) < 0)
-		return errno == EPERM ? err_set(err, EPERM,
-						"mount namespaces need root or user namespaces: use "
-						"sudo, or see holt doctor") :
-					err_sys(err, errno, "mount namespace");
+		return errno == EPERM
+			       ? err_set(err, EPERM,
+					 "mount namespaces need root or user namespaces: use "
+					 "sudo, or see holt doctor")
+			       : err_sys(err, errno, "mount namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(err, errno, "make mounts private");
 	l->view_ns = openat(l->proc_fd, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -181,7 +185,8 @@ static void process_setup(const struct launch *l)
 	struct rlimit files;
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	/* Rootless, the maps of boxes are written through /proc, which a non-dumpable child closes. */
+	/* Rootless, the maps of boxes are written through /proc, which a non-dumpable child closes.
+	 */
 	if (!l->rootless)
 		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
@@ -357,8 +362,9 @@ int main(int argc, char **argv)
 	int r;
 
 	if (parse_options(argc, argv, &o) < 0) {
-		(void)fprintf(stderr, "holt-launch is started by holt; it takes --fd N and the options "
-				      "--cgroup auto|v1|v2, --spare-netns N, --spare-cgroups N\n");
+		(void)fprintf(stderr,
+			      "holt-launch is started by holt; it takes --fd N and the options "
+			      "--cgroup auto|v1|v2, --spare-netns N, --spare-cgroups N\n");
 		return 2;
 	}
 	(void)fd_cloexec((int)o.fd, true);

@@ -60,7 +60,8 @@ int mounts_pivot(const char *path, struct err *err)
 {
 	if (chdir(path) < 0)
 		return err_sys(err, errno, "enter new root %s", path);
-	/* Both names are ".": the old root ends up on top of the new one and is taken off at once. */
+	/* Both names are ".": the old root ends up on top of the new one and is taken off at once.
+	 */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)
 		return err_sys(err, errno, "pivot_root");
 	if (umount2(".", MNT_DETACH) < 0)

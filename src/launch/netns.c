@@ -18,8 +18,8 @@
 
 /* Every counter and table of a network namespace that a program in it can move: packets of each
  * protocol and of the loopback device, and sockets that linger. */
-static const char *const evidence[] = { "dev", "snmp", "snmp6", "netstat", "unix", "tcp", "tcp6",
-					"packet", "igmp" };
+static const char *const evidence[] = { "dev", "snmp", "snmp6",  "netstat", "unix",
+					"tcp", "tcp6", "packet", "igmp" };
 
 static int read_evidence(struct netns *n, struct buf *ret)
 {
@@ -102,8 +102,9 @@ int netns_enter_new(struct netns *n, struct err *err)
 
 int netns_enter_host(struct netns *n, struct err *err)
 {
-	return setns(n->host_fd, CLONE_NEWNET) < 0 ? err_sys(err, errno, "enter the machine's network") :
-						     0;
+	return setns(n->host_fd, CLONE_NEWNET) < 0
+		       ? err_sys(err, errno, "enter the machine's network")
+		       : 0;
 }
 
 int netns_of(struct netns *n, int pid)

@@ -1,6 +1,6 @@
-/* Network namespaces, made ahead. Making one costs more than the rest of a box together, joining one
- * almost nothing. A used one goes back into stock only when nothing in it can be told from a new one;
- * otherwise it is dropped. */
+/* Network namespaces, made ahead. Making one costs more than the rest of a box together, joining
+ * one almost nothing. A used one goes back into stock only when nothing in it can be told from a
+ * new one; otherwise it is dropped. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@ struct err;
 #define NETNS_STOCK_MAX 256
 
 struct netns {
-	int proc_fd;  /* borrowed: the machine's /proc */
-	int host_fd;  /* owned: the namespace the launcher was born in */
+	int proc_fd; /* borrowed: the machine's /proc */
+	int host_fd; /* owned: the namespace the launcher was born in */
 	int stock[NETNS_STOCK_MAX];
 	unsigned count, want;
 	struct buf fresh; /* what the counters of a new one look like */

@@ -19,7 +19,7 @@
 
 #define NR_MAX 1024 /* well above any number in use; everything beyond is ENOSYS */
 #define RET_ERRNO(e) (SECCOMP_RET_ERRNO | (e))
-#define NAMESPACE_FLAGS                                                                         \
+#define NAMESPACE_FLAGS                                                                            \
 	(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
 
@@ -50,10 +50,8 @@ enum verdict {
 #define V_FIRST_BLOCK V_CLONE
 
 static const uint32_t answers[V_FIRST_BLOCK] = {
-	[V_ENOSYS] = RET_ERRNO(ENOSYS),
-	[V_ALLOW] = SECCOMP_RET_ALLOW,
-	[V_EPERM] = RET_ERRNO(EPERM),
-	[V_EAFNOSUPPORT] = RET_ERRNO(EAFNOSUPPORT),
+	[V_ENOSYS] = RET_ERRNO(ENOSYS),      [V_ALLOW] = SECCOMP_RET_ALLOW,
+	[V_EPERM] = RET_ERRNO(EPERM),        [V_EAFNOSUPPORT] = RET_ERRNO(EAFNOSUPPORT),
 	[V_KILL] = SECCOMP_RET_KILL_PROCESS,
 };
 
@@ -61,15 +59,16 @@ static const struct {
 	const char *name;
 	enum verdict verdict;
 } by_argument[] = {
-	{ "clone", V_CLONE },	    { "socket", V_SOCKET }, { "socketpair", V_SOCKETPAIR },
-	{ "ioctl", V_IOCTL },	    { "prctl", V_PRCTL },   { "personality", V_PERSONALITY },
+	{ "clone", V_CLONE }, { "socket", V_SOCKET }, { "socketpair", V_SOCKETPAIR },
+	{ "ioctl", V_IOCTL }, { "prctl", V_PRCTL },   { "personality", V_PERSONALITY },
 	{ "fcntl", V_FCNTL },
 };
 
-/* A block is a list of tests on one argument after another; the last line is taken when no test is. */
+/* A block is a list of tests on one argument after another; the last line is taken when no test is.
+ */
 struct test {
 	uint8_t arg;
-	uint16_t op; /* BPF_JEQ or BPF_JSET */
+	uint16_t op;   /* BPF_JEQ or BPF_JSET */
 	uint32_t mask; /* applied first; 0: none */
 	uint32_t value;
 	enum verdict then;
@@ -80,18 +79,25 @@ struct block {
 	enum verdict otherwise;
 	struct test tests[6];
 };
-#define EQ(a, v, t) { a, BPF_JEQ, 0, v, t, false }
-#define NE(a, v, t) { a, BPF_JEQ, 0, v, t, true }
+#define EQ(a, v, t)                        \
+	{                                  \
+		a, BPF_JEQ, 0, v, t, false \
+	}
+#define NE(a, v, t)                       \
+	{                                 \
+		a, BPF_JEQ, 0, v, t, true \
+	}
 
 static const struct block blocks[V_COUNT] = {
 	/* No new namespaces: most kernel holes of the last years were reached through them. */
 	[V_CLONE] = { 1, V_ALLOW, { { 0, BPF_JSET, 0, NAMESPACE_FLAGS, V_EPERM, false } } },
-	/* A list of families, not a list of exceptions: the next AF_ALG is closed already. AF_INET and
-	 * AF_INET6 differ in one bit. Raw sockets and every transport but TCP and UDP are refused. */
+	/* A list of families, not a list of exceptions: the next AF_ALG is closed already. AF_INET
+	 * and AF_INET6 differ in one bit. Raw sockets and every transport but TCP and UDP are
+	 * refused. */
 	[V_SOCKET] = { 6,
 		       V_EPERM,
 		       { EQ(0, AF_UNIX, V_ALLOW),
-			 { 0, BPF_JEQ, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET & AF_INET6,
+			 { 0, BPF_JEQ, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET &AF_INET6,
 			   V_EAFNOSUPPORT, true },
 			 { 1, BPF_JEQ, 0xf, SOCK_RAW, V_EPERM, false },
 			 EQ(2, 0, V_ALLOW),
@@ -101,10 +107,13 @@ static const struct block blocks[V_COUNT] = {
 	/* Typing into a terminal one shares with somebody else, and line disciplines by number. */
 	[V_IOCTL] = { 4,
 		      V_ALLOW,
-		      { EQ(1, TIOCSTI, V_EPERM), EQ(1, TIOCLINUX, V_EPERM), EQ(1, TIOCCONS, V_EPERM),
-			EQ(1, TIOCSETD, V_EPERM) } },
-	[V_PRCTL] = { 2, V_ALLOW, { EQ(0, PR_SET_MM, V_EPERM), EQ(0, 62 /* PR_SCHED_CORE */, V_EPERM) } },
-	/* Asking is fine, changing is not: READ_IMPLIES_EXEC and ADDR_NO_RANDOMIZE undo hardening. */
+		      { EQ(1, TIOCSTI, V_EPERM), EQ(1, TIOCLINUX, V_EPERM),
+			EQ(1, TIOCCONS, V_EPERM), EQ(1, TIOCSETD, V_EPERM) } },
+	[V_PRCTL] = { 2,
+		      V_ALLOW,
+		      { EQ(0, PR_SET_MM, V_EPERM), EQ(0, 62 /* PR_SCHED_CORE */, V_EPERM) } },
+	/* Asking is fine, changing is not: READ_IMPLIES_EXEC and ADDR_NO_RANDOMIZE undo hardening.
+	 */
 	[V_PERSONALITY] = { 2, V_EPERM, { EQ(0, 0, V_ALLOW), EQ(0, 0xffffffff, V_ALLOW) } },
 	/* Leases and directory notification reach other readers of a shared file. */
 	[V_FCNTL] = { 2, V_ALLOW, { EQ(1, F_SETLEASE, V_EPERM), EQ(1, F_NOTIFY, V_EPERM) } },
@@ -150,7 +159,8 @@ static void emit_tree(struct asm_state *a, const struct range *ranges, size_t lo
 	size_t mid = lo + (hi - lo) / 2, at;
 	bool left_leaf = mid - lo == 1, right_leaf = hi - mid == 1;
 
-	at = emit(a, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[mid].from, 0, 0),
+	at = emit(a,
+		  (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[mid].from, 0, 0),
 		  right_leaf ? LABEL(ranges[mid].verdict) : 0,
 		  left_leaf ? LABEL(ranges[lo].verdict) : 0);
 	if (!left_leaf)
@@ -175,7 +185,8 @@ static void emit_block(struct asm_state *a, const struct block *b)
 			emit_load(a, offsetof(struct seccomp_data, args) + 8u * t->arg);
 		loaded = t->mask ? -1 : t->arg; /* a mask spoils the register */
 		if (t->mask)
-			emit(a, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, t->mask), 0, 0);
+			emit(a, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, t->mask), 0,
+			     0);
 		emit(a, (struct sock_filter)BPF_JUMP(BPF_JMP | t->op | BPF_K, t->value, 0, 0),
 		     t->negate ? 0 : label, t->negate ? label : 0);
 	}

@@ -1,6 +1,6 @@
-/* The system call filter of a box: one table of names, compiled once per profile into a balanced tree
- * of number ranges in classic BPF. Installing costs about 2 us an instruction and happens in every
- * box, so the program is kept at about a hundred. */
+/* The system call filter of a box: one table of names, compiled once per profile into a balanced
+ * tree of number ranges in classic BPF. Installing costs about 2 us an instruction and happens in
+ * every box, so the program is kept at about a hundred. */
 #pragma once
 
 #include <linux/filter.h>

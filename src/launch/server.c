@@ -49,10 +49,9 @@ void server_failed(struct launch *l, uint32_t id, const struct err *err)
 void server_box(struct launch *l, struct box *b, uint32_t claim_id)
 {
 	char frame[FRAME];
-	struct launch_box box = { .id = b->id,
-				  .flags = b->flags,
-				  .pid = (uint32_t)b->pid,
-				  .limits = b->plan.limits };
+	struct launch_box box = {
+		.id = b->id, .flags = b->flags, .pid = (uint32_t)b->pid, .limits = b->plan.limits
+	};
 	_close_ int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0);
 	int fds[2] = { b->sock, pidfd };
 
@@ -184,9 +183,11 @@ static int on_pool_state(struct launch *l, struct request *q, struct err *err)
 
 	if (!t)
 		return err->code ? -err->code : -EPROTO;
-	s = (struct pool_state){ t->ready_count, t->building_count, t->claimed_count,
-				 t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0, t->hits,
-				 t->misses };
+	s = (struct pool_state){
+		t->ready_count,   t->building_count,
+		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
+		t->hits,          t->misses
+	};
 	send_frame(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s), NULL, 0);
 	return 0;
 }
@@ -287,9 +288,9 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
 	r = spec_fill_limits(&limits, &b->plan.limits, err);
-	if (r == 0 && (limits.disk_bytes != b->plan.limits.disk_bytes ||
-		       limits.inodes != b->plan.limits.inodes ||
-		       limits.nofile != b->plan.limits.nofile))
+	if (r == 0 &&
+	    (limits.disk_bytes != b->plan.limits.disk_bytes ||
+	     limits.inodes != b->plan.limits.inodes || limits.nofile != b->plan.limits.nofile))
 		r = err_set(err, EINVAL, "disk, inodes and open files of a live box are fixed");
 	if (r == 0)
 		r = cgroups_ops(l->cgroups)->limit(b->cgroup, &limits, err);
@@ -301,9 +302,9 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 }
 
 static int (*const handlers[])(struct launch *, struct request *, struct err *) = {
-	[L_HELLO] = on_hello,	[L_TEMPLATE] = on_template, [L_POOL] = on_pool,
-	[L_CLAIM] = on_claim,	[L_DESTROY] = on_destroy,   [L_USAGE] = on_usage,
-	[L_FREEZE] = on_freeze, [L_LIMITS] = on_limits,	    [L_POOL_STATE] = on_pool_state,
+	[L_HELLO] = on_hello,   [L_TEMPLATE] = on_template, [L_POOL] = on_pool,
+	[L_CLAIM] = on_claim,   [L_DESTROY] = on_destroy,   [L_USAGE] = on_usage,
+	[L_FREEZE] = on_freeze, [L_LIMITS] = on_limits,     [L_POOL_STATE] = on_pool_state,
 };
 
 static void handle(struct launch *l, const void *msg, size_t n, int fd)

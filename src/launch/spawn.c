@@ -61,8 +61,8 @@ static void child(struct launch *l, struct box *b, int sock)
 
 static int enter_template(struct launch *l, struct box *b, struct err *err)
 {
-	int r = b->plan.net == NET_HOST ? netns_enter_host(&l->netns, err) :
-					  netns_enter_new(&l->netns, err);
+	int r = b->plan.net == NET_HOST ? netns_enter_host(&l->netns, err)
+					: netns_enter_new(&l->netns, err);
 
 	if (r < 0)
 		return r;

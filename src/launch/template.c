@@ -19,7 +19,9 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The machine's system directories. On a merged-/usr machine all but the first are links. */
-static const char *const system_dirs[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+static const char *const system_dirs[] = {
+	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"
+};
 
 static int bind_below(const char *from, const char *to, unsigned attrs, struct err *err)
 {
@@ -83,7 +85,8 @@ static int reopen_dir(int dir_fd, struct err *err)
 		return err_sys(err, errno, "template directory");
 	path[n] = '\0';
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &have) < 0 || have.st_dev != want.st_dev || have.st_ino != want.st_ino) {
+	if (fd < 0 || fstat(fd, &have) < 0 || have.st_dev != want.st_dev ||
+	    have.st_ino != want.st_ino) {
 		if (fd >= 0)
 			(void)close(fd);
 		return err_set(err, ESTALE, "template directory is not where it was");
@@ -129,8 +132,8 @@ static int make_skeleton(const struct template_context *ctx, const struct templa
 }
 
 /* In a new mount namespace, still with the machine's mounts. */
-static int assemble(const struct template_context *ctx, const struct template_spec *spec, int dir_fd,
-		    int skeleton, struct err *err)
+static int assemble(const struct template_context *ctx, const struct template_spec *spec,
+		    int dir_fd, int skeleton, struct err *err)
 {
 	_close_ int root = -1;
 	int r = mounts_attach(skeleton, STAGE, err);
@@ -141,8 +144,8 @@ static int assemble(const struct template_context *ctx, const struct template_sp
 		r = overlay_dir(dir_fd, err);
 	if (r == 0 && ctx->rootless)
 		r = bind_devices(err);
-	/* A user namespace may mount a /proc of its own only where one is visible already. The box's
-	 * goes on top, and no process of a box has power over this mount namespace. */
+	/* A user namespace may mount a /proc of its own only where one is visible already. The
+	 * box's goes on top, and no process of a box has power over this mount namespace. */
 	if (r == 0 && ctx->rootless)
 		r = bind_below("/proc", STAGE "/proc", 0, err);
 	if (r == 0)
@@ -150,8 +153,8 @@ static int assemble(const struct template_context *ctx, const struct template_sp
 	if (r < 0)
 		return r;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? err_sys(err, errno, "template root") :
-			  mounts_protect(root, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, err);
+	return root < 0 ? err_sys(err, errno, "template root")
+			: mounts_protect(root, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, err);
 }
 
 int template_build(const struct template_context *ctx, const struct template_spec *spec, int dir_fd,

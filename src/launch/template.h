@@ -1,5 +1,5 @@
-/* What all boxes of a template share, built once: a mount namespace whose root is the template's tree,
- * read-only. A box is cloned out of it and adds only what is its own. */
+/* What all boxes of a template share, built once: a mount namespace whose root is the template's
+ * tree, read-only. A box is cloned out of it and adds only what is its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct template_context {
 	bool rootless;
 };
 
-/* Returns the descriptor of the new mount namespace; the caller is back in the view. dir_fd: the root
- * of a ROOT_DIR template, else -1. */
+/* Returns the descriptor of the new mount namespace; the caller is back in the view. dir_fd: the
+ * root of a ROOT_DIR template, else -1. */
 int template_build(const struct template_context *ctx, const struct template_spec *spec, int dir_fd,
 		   struct err *err);

@@ -14,13 +14,13 @@
 #include "base/fd.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define COPY_DEPTH 6	      /* below /etc */
-#define COPY_ENTRIES 4000     /* of one template */
-#define COPY_FILE (4u << 20)  /* bytes of one file */
+#define COPY_DEPTH 6         /* below /etc */
+#define COPY_ENTRIES 4000    /* of one template */
+#define COPY_FILE (4u << 20) /* bytes of one file */
 
 static const char *const directories[] = {
-	"dev", "dev/pts", "dev/shm", "etc", "home", "home/user", "mnt", "opt", "proc", "root",
-	"run", "srv", "sys", "tmp", "usr", "var", "var/lib", "var/tmp", "workspace",
+	"dev",  "dev/pts", "dev/shm", "etc", "home", "home/user", "mnt", "opt",     "proc",
+	"root", "run",     "srv",     "sys", "tmp",  "usr",       "var", "var/lib", "workspace",
 };
 
 #define USER_LINE "user:x:1000:1000:user:/home/user:/bin/bash\n"
@@ -37,26 +37,36 @@ static const struct {
 	{ "etc/resolv.conf", "" },
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 			       "networks: files\nprotocols: files\nservices: files\n" },
-	{ "etc/profile", "PATH=/usr/local/bin:/usr/bin:/bin\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
+	{ "etc/profile",
+	  "PATH=/usr/local/bin:/usr/bin:/bin\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n" },
 };
 
 static const struct {
 	const char *path, *target;
 } links[] = {
-	{ "etc/mtab", "/proc/self/mounts" }, { "var/run", "/run" },
-	{ "dev/fd", "/proc/self/fd" },	      { "dev/stdin", "/proc/self/fd/0" },
-	{ "dev/stdout", "/proc/self/fd/1" }, { "dev/stderr", "/proc/self/fd/2" },
+	{ "etc/mtab", "/proc/self/mounts" },
+	{ "var/run", "/run" },
+	{ "var/tmp", "/tmp" },
+	{ "dev/fd", "/proc/self/fd" },
+	{ "dev/stdin", "/proc/self/fd/0" },
+	{ "dev/stdout", "/proc/self/fd/1" },
+	{ "dev/stderr", "/proc/self/fd/2" },
 	{ "dev/ptmx", "pts/ptmx" },
 };
 
-/* What of the machine's /etc programs look for. A trailing '*' takes every name that begins so. Only
- * what everyone on the machine may read is ever copied. */
+/* What of the machine's /etc programs look for. A trailing '*' takes every name that begins so.
+ * Only what everyone on the machine may read is ever copied. */
 static const char *const wanted[] = {
-	"alternatives", "bash.bashrc", "ca-certificates", "debian_version", "fonts", "gai.conf",
-	"inputrc", "java-*", "ld.so.cache", "ld.so.conf", "localtime", "magic", "magic.mime",
-	"mime.types", "os-release", "lsb-release", "perl", "protocols", "python*", "R", "rpc",
-	"services", "ssl", "pki", "terminfo", "timezone", "vim",
+	"alternatives",   "bash.bashrc", "ca-certificates",
+	"debian_version", "fonts",       "gai.conf",
+	"inputrc",        "java-*",      "ld.so.cache",
+	"ld.so.conf",     "localtime",   "magic",
+	"magic.mime",     "mime.types",  "os-release",
+	"lsb-release",    "perl",        "protocols",
+	"python*",        "R",           "rpc",
+	"services",       "ssl",         "pki",
+	"terminfo",       "timezone",    "vim",
 };
 
 const char *const template_devices[] = { "null", "zero", "full", "random", "urandom", "tty", NULL };
@@ -67,7 +77,8 @@ static const struct {
 static int put_file(int dir, const char *path, const void *data, size_t n, mode_t mode,
 		    struct err *err)
 {
-	_close_ int fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	_close_ int fd =
+		openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	int r = fd < 0 ? -errno : fd_write_all(fd, data, n);
 
 	return r < 0 ? err_sys(err, r, "template file %s", path) : 0;
@@ -78,7 +89,8 @@ static int copy_file(int from_dir, int to_dir, const char *name, mode_t mode, st
 	_close_ int fd = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	_cleanup_(buf_done) struct buf text = { .max = COPY_FILE };
 
-	/* A file that vanished, is locked away or too large is left out: the box can live without. */
+	/* A file that vanished, is locked away or too large is left out: the box can live without.
+	 */
 	if (fd < 0 || fd_slurp(fd, &text) < 0)
 		return 0;
 	return put_file(to_dir, name, buf_str(&text), text.len, 0444 | (mode & 0111), err);
@@ -150,8 +162,8 @@ static bool is_wanted(const char *name)
 	for (size_t i = 0; i < COUNT(wanted); i++) {
 		size_t n = strlen(wanted[i]);
 
-		if (wanted[i][n - 1] == '*' ? strncmp(name, wanted[i], n - 1) == 0 :
-					      strcmp(name, wanted[i]) == 0)
+		if (wanted[i][n - 1] == '*' ? strncmp(name, wanted[i], n - 1) == 0
+					    : strcmp(name, wanted[i]) == 0)
 			return true;
 	}
 	return false;
@@ -178,7 +190,8 @@ static int copy_etc(int root_fd, struct err *err)
 }
 
 /* The image's own accounts, and ours behind them. */
-static int merge_accounts(int root_fd, int dir_fd, const char *path, const char *line, struct err *err)
+static int merge_accounts(int root_fd, int dir_fd, const char *path, const char *line,
+			  struct err *err)
 {
 	_close_ int fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	_cleanup_(buf_done) struct buf text = { .max = COPY_FILE };
@@ -203,7 +216,8 @@ int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *
 		if (symlinkat(links[i].target, root_fd, links[i].path) < 0)
 			return err_sys(err, errno, "template link %s", links[i].path);
 	for (size_t i = 0; i < COUNT(files) && r == 0; i++)
-		r = put_file(root_fd, files[i].path, files[i].text, strlen(files[i].text), 0644, err);
+		r = put_file(root_fd, files[i].path, files[i].text, strlen(files[i].text), 0644,
+			     err);
 	if (r == 0 && host)
 		r = copy_etc(root_fd, err);
 	if (r == 0 && network) {
