@@ -138,10 +138,10 @@ static int await(struct launcher *l, uint32_t id, uint16_t want, struct reply *r
 			keep_death(l, &r->body);
 			continue;
 		}
+		if (r->head.type == L_FAILED && (r->head.id == id || r->head.id == 0))
+			return refused(r, err); /* 0: it could not start */
 		if (r->head.id != id)
 			continue; /* of a request that was given up */
-		if (r->head.type == L_FAILED)
-			return refused(r, err);
 		if (r->head.type == want)
 			return 0;
 		l->broken = true;

@@ -1,0 +1,42 @@
+/* The options that every command with a box shares. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "spec/guest.h"
+#include "spec/launch.h"
+
+#define TIMEOUT_UNSET UINT64_MAX
+#define TIMEOUT_DEFAULT_MS 30000u
+#define TIMEOUT_MAX_MS (7ull * 24 * 3600 * 1000)
+#define OUTPUT_JSON_DEFAULT (1ull << 20) /* kept of the output in one JSON object */
+#define OUTPUT_JSON_MAX (32ull << 20)
+#define OUTPUT_MAX (1ull << 40)
+
+/* The first member of the struct of every command with a box. */
+struct box_args {
+	const char *template; /* NULL: host */
+	struct limits limits; /* 0: the default */
+	uint64_t timeout_ms, output_limit;
+	struct opt_list env;
+	const char *workdir, *user;
+	int net, level;
+	bool json, tty;
+};
+
+extern const char *const box_net_names[], *const box_level_names[];
+
+extern const struct opt box_opts[]; /* fill a struct box_args */
+
+#define BOX_ARGS_INIT                       \
+	{                                   \
+		.timeout_ms = TIMEOUT_UNSET \
+	}
+
+struct err;
+/* Turns the options into an execution's fields (env, cwd, user, deadline, output limit, terminal);
+ * kind, argv and code are the caller's.
+ * Strings are borrowed from args and the environment. */
+int box_args_exec(const struct box_args *args, struct guest_exec *ret, struct err *err);

@@ -1,0 +1,65 @@
+/* The commands of `holt`, as one table. Dispatch, help, completion and the manual page read it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+
+/* Exit codes of our own; anything else is the command's. */
+enum {
+	CLI_OK = 0,
+	CLI_FAILED = 1,  /* doctor, bench: the answer is no */
+	CLI_USAGE = 125, /* bad input, and every other failure that is Holt's */
+	CLI_ERROR = 125,
+	CLI_TIMED_OUT = 124,
+	CLI_NOT_EXECUTABLE = 126,
+	CLI_NOT_FOUND = 127,
+	CLI_SIGNAL = 128, /* + the signal's number */
+};
+
+struct command {
+	const char *name;
+	const char *operands;       /* "-- COMMAND [ARG...]", or "" */
+	const char *summary;        /* one line, no full stop */
+	const char *details;        /* paragraphs for --help and the manual */
+	const char *examples;       /* lines of shell, or NULL */
+	const struct opt *opts;     /* NULL: none */
+	const struct opt *box_opts; /* the rows that commands with a box share, or NULL */
+	int (*run)(const struct command *cmd, int argc, char **argv);
+};
+
+extern const struct command commands[]; /* ends with a NULL name */
+
+/* The i-th option of the command, of both its tables; NULL behind the last. */
+const struct opt *cli_option(const struct command *cmd, size_t i);
+
+/* main() without the process around it: returns the exit code. */
+int cli_main(int argc, char **argv);
+/* Parses argv for cmd into *args. The first operand's index (at least 1); otherwise everything was
+ * said already and the negated exit code is returned: 0 after --help. */
+int cli_parse(const struct command *cmd, int argc, char **argv, void *args);
+
+/* One line "holt: ..." on stderr; control characters are escaped. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Says the error; returns CLI_ERROR. */
+struct err;
+int cli_fail(const struct err *err);
+
+const struct command *cli_find(const char *name); /* NULL when there is none */
+int cli_unknown(const char *name);                /* says so, with the nearest; returns CLI_USAGE */
+
+/* Texts made from the table. */
+void help_overview(FILE *to);
+void help_command(const struct command *cmd, FILE *to);
+void help_man(FILE *to);
+void help_completion(const char *shell, FILE *to);
+
+/* The commands' own entry points. */
+int cmd_exec(const struct command *cmd, int argc, char **argv);
+int cmd_run_code(const struct command *cmd, int argc, char **argv);
+int cmd_doctor(const struct command *cmd, int argc, char **argv);
+int cmd_version(const struct command *cmd, int argc, char **argv);
+int cmd_help(const struct command *cmd, int argc, char **argv);
+extern const struct opt run_code_opts[], doctor_opts[], version_opts[], help_opts[];

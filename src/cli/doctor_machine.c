@@ -1,0 +1,162 @@
+/* What the machine around the kernel must offer. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "cli/doctor.h"
+#include "cli/outcome.h"
+
+#define MEMORY_WANTED (512ull << 20)
+#define DISK_WANTED (64ull << 20)
+#define NOFILE_WANTED 4096u
+
+static void check_cgroup(struct finding *f)
+{
+	struct statfs s;
+	char text[256];
+
+	if (statfs("/sys/fs/cgroup", &s) < 0) {
+		finding_set(f, HEALTH_WARN, "not mounted: limits of boxes are not enforced");
+		finding_mend(f, "mount -t cgroup2 none /sys/fs/cgroup");
+	} else if (s.f_type != CGROUP2_SUPER_MAGIC) {
+		finding_set(f, geteuid() == 0 ? HEALTH_OK : HEALTH_WARN, "version 1%s",
+			    geteuid() == 0 ? "" : ": only root may set limits with it");
+	} else if (fd_read_file_at(AT_FDCWD, "/sys/fs/cgroup/cgroup.controllers", text,
+				   sizeof(text)) > 0) {
+		text[strcspn(text, "\n")] = '\0';
+		finding_set(f, HEALTH_OK, "version 2 with %.160s", text);
+	} else {
+		finding_set(f, HEALTH_WARN, "version 2 without controllers: no limits");
+	}
+}
+
+static bool is_in_path(const char *name)
+{
+	static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+	char path[256];
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		if (str_format(path, sizeof(path), "%s/%s", dirs[i], name) == 0 &&
+		    access(path, X_OK) == 0)
+			return true;
+	return false;
+}
+
+static void check_program(struct finding *f, const char *name, const char *package)
+{
+	if (is_in_path(name)) {
+		finding_set(f, HEALTH_OK, "in the host template");
+		return;
+	}
+	finding_set(f, HEALTH_WARN, "not in the host template: such code cannot run");
+	finding_mend(f, "apt install %s", package);
+}
+
+static void check_python(struct finding *f)
+{
+	check_program(f, "python3", "python3");
+}
+
+static void check_node(struct finding *f)
+{
+	check_program(f, "node", "nodejs");
+}
+
+/* A line "name:   123 kB" of /proc/meminfo, in bytes; 0 when it is not there. */
+static uint64_t meminfo(const char *name)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_close_ int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	struct str rest, line, number;
+	char text[32];
+	uint64_t kb;
+
+	if (fd < 0 || fd_slurp(fd, &b) < 0)
+		return 0;
+	rest = str_of(buf_str(&b));
+	while (str_split(&rest, '\n', &line)) {
+		if (!str_starts(line, name))
+			continue;
+		(void)str_split(&line, ':', &number);
+		line = str_trim(line);
+		(void)str_split(&line, ' ', &number);
+		if (str_format(text, sizeof(text), "%.*s", (int)number.len, number.data) == 0 &&
+		    parse_u64(text, 0, UINT64_MAX >> 10, &kb) == 0)
+			return kb << 10;
+	}
+	return 0;
+}
+
+static void check_memory(struct finding *f)
+{
+	uint64_t bytes = meminfo("MemAvailable");
+	char size[32];
+
+	outcome_size(bytes, size);
+	finding_set(f, bytes < MEMORY_WANTED ? HEALTH_WARN : HEALTH_OK, "%s free%s", size,
+		    bytes < MEMORY_WANTED ? ": hardly room for a box" : "");
+}
+
+static void check_swap(struct finding *f)
+{
+	uint64_t bytes = meminfo("SwapTotal");
+	bool v1 = access("/sys/fs/cgroup/memory/memory.limit_in_bytes", F_OK) == 0;
+	bool counted = access("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", F_OK) == 0;
+	char size[32];
+
+	outcome_size(bytes, size);
+	if (bytes == 0) {
+		finding_set(f, HEALTH_OK, "off");
+	} else if (v1 && !counted) {
+		finding_set(f, HEALTH_WARN, "%s that boxes can spill into: it is not counted",
+			    size);
+		finding_mend(f, "boot with swapaccount=1, or swapoff -a");
+	} else {
+		finding_set(f, HEALTH_OK, "%s; boxes get none of it", size);
+	}
+}
+
+static void check_disk(struct finding *f)
+{
+	struct statvfs s;
+	uint64_t bytes;
+	char size[32];
+
+	if (statvfs("/var/tmp", &s) < 0 && statvfs("/", &s) < 0) {
+		finding_set(f, HEALTH_WARN, "free space cannot be read: %s", strerror(errno));
+		return;
+	}
+	bytes = (uint64_t)s.f_bavail * s.f_frsize;
+	outcome_size(bytes, size);
+	finding_set(f, bytes < DISK_WANTED ? HEALTH_WARN : HEALTH_OK, "%s free", size);
+}
+
+static void check_nofile(struct finding *f)
+{
+	struct rlimit l;
+
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	finding_set(f, l.rlim_max < NOFILE_WANTED ? HEALTH_WARN : HEALTH_OK, "%llu%s",
+		    (unsigned long long)l.rlim_max,
+		    l.rlim_max < NOFILE_WANTED ? ": enough for a few hundred boxes at once" : "");
+	if (l.rlim_max < NOFILE_WANTED)
+		finding_mend(f, "ulimit -Hn 65536, or LimitNOFILE= of the service");
+}
+
+const struct check doctor_machine_checks[] = {
+	{ "cgroups", check_cgroup },    { "memory", check_memory },
+	{ "swap", check_swap },         { "disk", check_disk },
+	{ "open files", check_nofile }, { "python3", check_python },
+	{ "node", check_node },         { 0 },
+};
