@@ -16,12 +16,14 @@ struct sock_filter;
 
 #define BOX_USER 1000u     /* the box's user and group, inside */
 #define BOX_ID_COUNT 4096u /* ids a box owns outside: inner 0..4094, and 65534 */
+#define BOX_LOWER "/srv"   /* in a template's tree: the directory of a ROOT_DIR template */
+#define BOX_STAGE "/mnt"   /* in a template's tree: where a box's root is put together */
 #define BOX_SOCK_FD 3      /* the control socket in holt-init */
 #define BOX_PYTHON_FD 4    /* the waiting Python's socket in holt-init, with --python */
 
 struct box_plan {
 	struct limits limits;
-	uint8_t level, net, rootless;
+	uint8_t root, level, net, rootless;
 	uint8_t nested;      /* the user namespace was made before the mounts (warm interpreters) */
 	uint32_t unenforced; /* enum cgroup_controller bits: what rlimits must stand in for */
 	uint32_t flags;      /* enum template_flag */
@@ -32,8 +34,8 @@ struct box_plan {
 	uint16_t filter_len;
 };
 
-/* In a new mount and pid namespace whose root is the template's tree: the private writable paths,
- * /proc, /dev/pts, masks. */
+/* In a new mount and pid namespace whose root is the template's tree: replaces it by the box's own
+ * root with its private writable paths, /proc, /dev/pts and masks. */
 int box_mount(const struct box_plan *plan, struct err *err);
 /* Takes inner root's ids (rootless: the box's only user) once the maps are written. */
 int box_become_root(const struct box_plan *plan, struct err *err);

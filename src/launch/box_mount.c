@@ -14,28 +14,31 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* One tmpfs holds everything writable, so that one size and one inode count bound it all. It is
- * mounted on the first path; the others, and last the first itself, are bound from inside it. */
+/* One tmpfs holds everything writable, so that one size and one inode count bound it all. */
 static const struct {
 	const char *name; /* directory in the tmpfs */
-	const char *path;
+	const char *path; /* in the new root */
 	mode_t mode;
 } writable[] = {
-	{ "tmp", "/tmp", 01777 },
-	{ "workspace", "/workspace", 0755 },
-	{ "home", "/home/user", 0755 },
-	{ "shm", "/dev/shm", 01777 },
+	{ "tmp", "tmp", 01777 },
+	{ "workspace", "workspace", 0755 },
+	{ "home", "home/user", 0755 },
+	{ "shm", "dev/shm", 01777 },
 };
-#define DISK "/tmp"
+#define DISK "/tmp"          /* where it is mounted while the root is put together */
+#define NOTHING DISK "/none" /* an overlay without an upper layer needs two lower ones */
 
 /* World-readable files of /proc that tell about the machine and that no program needs. What is
  * readable by root only needs no mask: a box never has the machine's root id. */
 static const char *const masked_files[] = {
-	"/proc/cmdline",   "/proc/config.gz",  "/proc/kallsyms", "/proc/keys",
-	"/proc/key-users", "/proc/locks",      "/proc/modules",  "/proc/interrupts",
-	"/proc/diskstats", "/proc/partitions",
+	"proc/cmdline", "proc/config.gz", "proc/kallsyms",   "proc/keys",      "proc/key-users",
+	"proc/locks",   "proc/modules",   "proc/interrupts", "proc/diskstats", "proc/partitions",
 };
-static const char *const masked_dirs[] = { "/proc/acpi", "/proc/bus", "/proc/fs", "/proc/scsi" };
+static const char *const masked_dirs[] = { "proc/acpi", "proc/bus", "proc/fs", "proc/scsi" };
+
+/* System directories that a template binds from the machine, where they are not links. */
+static const char *const system_dirs[] = { "/usr",   "/bin",   "/sbin",  "/lib",
+					   "/lib32", "/lib64", "/libx32" };
 
 /* Who owns the writable directories, as the calling process names it. */
 static uid_t owner_id(const struct box_plan *plan)
@@ -75,12 +78,66 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 static int mount_disk(const struct box_plan *plan, struct err *err)
 {
 	_close_ int disk = make_disk(plan, err);
+
+	return disk < 0 ? disk : mounts_attach(disk, DISK, err);
+}
+
+/* An overlay of one's own even where nothing can be written: files get inodes of this box alone.
+ * Otherwise inotify on a shared directory would tell what every other box and the machine itself
+ * run, and locks on shared files would be a channel between boxes. */
+static int mount_overlay(const char *lower, const char *second, const char *path, bool upper,
+			 struct err *err)
+{
+	unsigned attrs = MOUNT_ATTR_NOSUID | (upper ? 0 : MOUNT_ATTR_RDONLY);
+	char dirs[64];
+	struct fs_option options[] = { { "lowerdir", dirs },
+				       { "upperdir", DISK "/upper" },
+				       { "workdir", DISK "/work" },
+				       { "userxattr", NULL } };
+	_close_ int fd = -1;
+
+	(void)str_format(dirs, sizeof(dirs), "%s:%s", lower, second);
+	fd = mounts_new("overlay", options, upper ? 4 : 1, attrs, err);
+	return fd < 0 ? fd : mounts_attach(fd, path, err);
+}
+
+static int mount_root(const struct box_plan *plan, struct err *err)
+{
+	bool upper = plan->flags & TEMPLATE_WRITABLE_ROOT;
 	int r;
 
-	if (disk < 0)
-		return disk;
-	r = mounts_attach(disk, DISK, err);
-	for (size_t i = COUNT(writable); i-- > 0 && r == 0;) { /* DISK itself comes last */
+	if (mkdir(NOTHING, 0755) < 0)
+		return err_sys(err, errno, "empty layer");
+	if (upper && (mkdir(DISK "/upper", 0755) < 0 || mkdir(DISK "/work", 0755) < 0))
+		return err_sys(err, errno, "copy-on-write layer");
+	r = mount_overlay("/", plan->root == ROOT_DIR ? BOX_LOWER : NOTHING, BOX_STAGE, upper, err);
+	if (r == 0 && chdir(BOX_STAGE) < 0)
+		r = err_sys(err, errno, "enter new root");
+	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++) {
+		struct stat st;
+
+		if (lstat(system_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
+			r = mount_overlay(system_dirs[i], NOTHING, system_dirs[i] + 1, false, err);
+	}
+	return r;
+}
+
+/* Real nodes came with the overlay; bound ones have to be bound again. */
+static int mount_devices(const struct box_plan *plan, struct err *err)
+{
+	_close_ int tree = -1;
+
+	if (!plan->rootless)
+		return 0;
+	tree = mounts_clone(AT_FDCWD, "/dev", 1, err);
+	return tree < 0 ? tree : mounts_attach(tree, "dev", err);
+}
+
+static int mount_writable(struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < COUNT(writable) && r == 0; i++) {
 		char from[32];
 		_close_ int tree = -1;
 
@@ -112,13 +169,13 @@ static int mask(const char *const *paths, size_t count, const char *with, struct
 /* Settings of the kernel can be read and never written, whoever asks. */
 static int protect_sysctl(struct err *err)
 {
-	_close_ int tree = mounts_clone(AT_FDCWD, "/proc/sys", 0, err);
+	_close_ int tree = mounts_clone(AT_FDCWD, "proc/sys", 0, err);
 	int r;
 
 	if (tree < 0)
 		return tree;
 	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-	return r < 0 ? r : mounts_attach(tree, "/proc/sys", err);
+	return r < 0 ? r : mounts_attach(tree, "proc/sys", err);
 }
 
 static int mount_proc(const struct box_plan *plan, struct err *err)
@@ -139,12 +196,12 @@ static int mount_proc(const struct box_plan *plan, struct err *err)
 			MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, err);
 	if (fd < 0)
 		return fd;
-	r = mounts_attach(fd, "/proc", err);
+	r = mounts_attach(fd, "proc", err);
 	if (r < 0 || high)
 		return r;
-	r = mask(masked_files, COUNT(masked_files), "/dev/null", err);
+	r = mask(masked_files, COUNT(masked_files), "dev/null", err);
 	if (r == 0)
-		r = mask(masked_dirs, COUNT(masked_dirs), "/sys", err);
+		r = mask(masked_dirs, COUNT(masked_dirs), "sys", err);
 	return r < 0 ? r : protect_sysctl(err);
 }
 
@@ -156,7 +213,7 @@ static int mount_terminals(struct err *err)
 	_close_ int fd = mounts_new("devpts", options, COUNT(options),
 				    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 
-	return fd < 0 ? fd : mounts_attach(fd, "/dev/pts", err);
+	return fd < 0 ? fd : mounts_attach(fd, "dev/pts", err);
 }
 
 int box_mount(const struct box_plan *plan, struct err *err)
@@ -164,9 +221,17 @@ int box_mount(const struct box_plan *plan, struct err *err)
 	int r = mount_disk(plan, err);
 
 	if (r == 0)
+		r = mount_root(plan, err);
+	if (r == 0)
+		r = mount_devices(plan, err);
+	if (r == 0)
+		r = mount_writable(err);
+	if (r == 0)
 		r = mount_proc(plan, err);
 	if (r == 0)
 		r = mount_terminals(err);
+	if (r == 0)
+		r = mounts_pivot(err);
 	if (r == 0 && sethostname("sandbox", 7) < 0)
 		r = err_sys(err, errno, "host name");
 	return r;

@@ -45,6 +45,7 @@ static void fill_plan(const struct launch *l, struct box *b, const struct limits
 
 	b->plan = (struct box_plan){
 		.limits = *limits,
+		.root = t->spec.root,
 		.level = t->spec.level,
 		.net = t->spec.net,
 		.rootless = l->rootless,
@@ -79,10 +80,11 @@ static void built(struct launch *l, struct box *b)
 		pool_add(b);
 }
 
+enum news { NEWS_NONE, NEWS_MAPS, NEWS_READY, NEWS_END };
+
 /* What the new process says while a box is built: 'u' for the id maps, then a frame. */
-static void building(struct launch *l, struct source *self)
+static enum news read_news(struct box *b)
 {
-	struct box *b = (struct box *)self;
 	char frame[1024];
 	struct guest_ready ready;
 	struct wire_head head;
@@ -90,26 +92,43 @@ static void building(struct launch *l, struct source *self)
 	ssize_t n = recv(b->sock, frame, sizeof(frame), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return NEWS_NONE;
+	if (n == 1 && frame[0] == 'u')
+		return NEWS_MAPS;
+	if (n <= 0 || wire_open(frame, (size_t)n, &head, &payload) < 0)
+		return NEWS_END;
+	if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
+		b->flags |= (ready.warm_python ? BOX_WARM_PYTHON : 0) |
+			    (ready.warm_node ? BOX_WARM_NODE : 0);
+		return NEWS_READY;
+	}
+	if (head.type == G_ERROR) {
+		int code = (int)rd_u32(&payload);
+
+		(void)err_set(&b->err, code ? code : EIO, "box: %s", rd_str(&payload));
+	}
+	return NEWS_END;
+}
+
+static void building(struct launch *l, struct source *self)
+{
+	struct box *b = (struct box *)self;
+
+	switch (read_news(b)) {
+	case NEWS_NONE:
 		return;
-	if (n == 1 && frame[0] == 'u') {
+	case NEWS_READY:
+		built(l, b);
+		return;
+	case NEWS_MAPS:
 		if (boxes_write_maps(l, b, &b->err) == 0 &&
 		    send(b->sock, "g", 1, MSG_NOSIGNAL) == 1)
 			return;
-	} else if (n > 0 && wire_open(frame, (size_t)n, &head, &payload) == 0) {
-		if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
-			b->flags |= (ready.warm_python ? BOX_WARM_PYTHON : 0) |
-				    (ready.warm_node ? BOX_WARM_NODE : 0);
-			built(l, b);
-			return;
-		}
-		if (head.type == G_ERROR) {
-			int code = (int)rd_u32(&payload);
-
-			(void)err_set(&b->err, code ? code : EIO, "box: %s", rd_str(&payload));
-		}
+		break;
+	case NEWS_END:
+		break;
 	}
-	/* Anything else, and an early end: the reaper answers whoever waits. */
-	launch_unwatch(l, b->sock);
+	launch_unwatch(l, b->sock); /* the reaper answers whoever waits */
 	boxes_destroy(l, b);
 }
 
@@ -235,6 +254,9 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 
 	if (!b)
 		return;
+	if (b->state == BOX_BUILDING) /* its last words may still lie in the socket */
+		while (b->err.code == 0 && read_news(b) == NEWS_MAPS)
+			;
 	(void)cgroups_ops(l->cgroups)->usage(b->cgroup, &usage, NULL);
 	/* The kernel adds up what PID 1 and all it reaped have used. */
 	if (usage.cpu_us < rusage_us(ru))

@@ -56,10 +56,8 @@ int mounts_protect(int mount_fd, unsigned attrs, struct err *err)
 	return 0;
 }
 
-int mounts_pivot(const char *path, struct err *err)
+int mounts_pivot(struct err *err)
 {
-	if (chdir(path) < 0)
-		return err_sys(err, errno, "enter new root %s", path);
 	/* Both names are ".": the old root ends up on top of the new one and is taken off at once.
 	 */
 	if (syscall(SYS_pivot_root, ".", ".") < 0)

@@ -18,5 +18,5 @@ int mounts_attach(int mount_fd, const char *path, struct err *err);
 int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err);
 /* Sets MOUNT_ATTR_* on a mount and everything below it. */
 int mounts_protect(int mount_fd, unsigned attrs, struct err *err);
-/* Makes the mount at path the root and drops the old one. */
-int mounts_pivot(const char *path, struct err *err);
+/* Makes the working directory, which must be a mount, the root and drops the old one. */
+int mounts_pivot(struct err *err);

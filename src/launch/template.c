@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "launch/box.h"
 #include "launch/mounts.h"
 #include "launch/template_etc.h"
 
@@ -94,22 +95,20 @@ static int reopen_dir(int dir_fd, struct err *err)
 	return fd;
 }
 
-/* Our files on top, the directory below, both read-only: the directory itself is never changed. */
-static int overlay_dir(int dir_fd, struct err *err)
+/* Boxes lay our files over it; the directory itself is never changed. */
+static int bind_dir(int dir_fd, struct err *err)
 {
-	char lower[96];
-	_close_ int top = open(STAGE, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_close_ int dir = reopen_dir(dir_fd, err);
-	_close_ int fd = -1;
-	struct fs_option options[] = { { "lowerdir", lower } };
+	_close_ int tree = -1;
+	int r;
 
 	if (dir < 0)
 		return dir;
-	if (top < 0)
-		return err_sys(err, errno, "template stage");
-	(void)str_format(lower, sizeof(lower), "/proc/self/fd/%d:/proc/self/fd/%d", top, dir);
-	fd = mounts_new("overlay", options, COUNT(options), MOUNT_ATTR_NOSUID, err);
-	return fd < 0 ? fd : mounts_attach(fd, STAGE, err);
+	tree = mounts_clone(dir, "", 1, err);
+	if (tree < 0)
+		return tree;
+	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	return r < 0 ? r : mounts_attach(tree, STAGE BOX_LOWER, err);
 }
 
 static int make_skeleton(const struct template_context *ctx, const struct template_spec *spec,
@@ -141,15 +140,17 @@ static int assemble(const struct template_context *ctx, const struct template_sp
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && spec->root == ROOT_HOST; i++)
 		r = add_system_dir(system_dirs[i], err);
 	if (r == 0 && spec->root == ROOT_DIR)
-		r = overlay_dir(dir_fd, err);
+		r = bind_dir(dir_fd, err);
 	if (r == 0 && ctx->rootless)
 		r = bind_devices(err);
 	/* A user namespace may mount a /proc of its own only where one is visible already. The
 	 * box's goes on top, and no process of a box has power over this mount namespace. */
 	if (r == 0 && ctx->rootless)
 		r = bind_below("/proc", STAGE "/proc", 0, err);
+	if (r == 0 && chdir(STAGE) < 0)
+		r = err_sys(err, errno, "enter template");
 	if (r == 0)
-		r = mounts_pivot(STAGE, err);
+		r = mounts_pivot(err);
 	if (r < 0)
 		return r;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

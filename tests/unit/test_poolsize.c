@@ -1,0 +1,82 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdint.h>
+
+#include "launch/poolsize.h"
+
+static void without_claims_the_minimum_waits(void **state)
+{
+	struct poolsize p;
+
+	(void)state;
+	poolsize_init(&p, 3, 10, 1000);
+	assert_int_equal(poolsize_target(&p, 0), 3);
+	assert_int_equal(poolsize_target(&p, 1000000), 3);
+}
+
+static void a_burst_raises_the_target_above_itself(void **state)
+{
+	struct poolsize p;
+
+	(void)state;
+	poolsize_init(&p, 1, 100, 1000);
+	for (int i = 0; i < 20; i++)
+		poolsize_claimed(&p, 5000);
+	assert_int_equal(poolsize_target(&p, 5050), 25);
+}
+
+static void the_maximum_is_never_passed(void **state)
+{
+	struct poolsize p;
+
+	(void)state;
+	poolsize_init(&p, 1, 8, 1000);
+	for (int i = 0; i < 1000; i++)
+		poolsize_claimed(&p, 5000);
+	assert_int_equal(poolsize_target(&p, 5000), 8);
+}
+
+static void the_pool_shrinks_only_after_a_quiet_time(void **state)
+{
+	struct poolsize p;
+
+	(void)state;
+	poolsize_init(&p, 1, 100, 60000);
+	for (int i = 0; i < 20; i++)
+		poolsize_claimed(&p, 5000);
+	assert_int_equal(poolsize_target(&p, 5000), 25);
+	assert_int_equal(poolsize_target(&p, 5000 + 59999), 25);
+	assert_int_equal(poolsize_target(&p, 5000 + 60001), 1);
+}
+
+static void boxes_that_take_long_to_make_need_more_of_them_waiting(void **state)
+{
+	struct poolsize quick, slow;
+
+	(void)state;
+	poolsize_init(&quick, 0, 100, 1000);
+	poolsize_init(&slow, 0, 100, 1000);
+	for (int i = 0; i < 64; i++)
+		poolsize_made(&slow, 900ull * 1000000);
+	for (uint64_t ms = 10000; ms < 12000; ms += 20) {
+		poolsize_claimed(&quick, ms);
+		poolsize_claimed(&slow, ms);
+	}
+	assert_true(poolsize_target(&slow, 12000) >= 5 * poolsize_target(&quick, 12000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_claims_the_minimum_waits),
+		cmocka_unit_test(a_burst_raises_the_target_above_itself),
+		cmocka_unit_test(the_maximum_is_never_passed),
+		cmocka_unit_test(the_pool_shrinks_only_after_a_quiet_time),
+		cmocka_unit_test(boxes_that_take_long_to_make_need_more_of_them_waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
