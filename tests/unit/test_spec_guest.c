@@ -1,0 +1,401 @@
+#include "spec/guest.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "frame.h"
+
+/* One full example of each message. */
+static const struct guest_exec exec_example = {
+	.kind = EXEC_COMMAND,
+	.flags = EXEC_PTY | EXEC_STDIN | EXEC_LOGIN,
+	.rows = 50,
+	.cols = 132,
+	.timeout_ms = 30000,
+	.grace_ms = 100,
+	.cpu_seconds = 7,
+	.output_limit = 1ull << 40,
+	.user = "agent",
+	.cwd = "/workspace",
+	.code = "",
+	.argc = 3,
+	.envc = 2,
+	.argv = { "sh", "-c", "" },
+	.envp = { "A=", "PATH=/bin" },
+};
+
+static const struct guest_exit exit_example = {
+	255, EXIT_TIMED_OUT | EXIT_TRUNCATED, 1, 2, 3, 4, UINT64_MAX
+};
+
+static const struct guest_file file_example = {
+	FILE_TAR_PUT, FILE_RECURSIVE | FILE_EXCL, 07777, 3, 5, INT64_MAX, "", "/a b", "c"
+};
+
+static const struct guest_entry entry_example = { ENTRY_SYMLINK, 0120777, 1000, 1001,  99,
+						  123456789,     77,      "l",  "../x" };
+
+static uint8_t frame[WIRE_FRAME_MAX];
+
+/* Decoders that leave a mark in what must stay untouched, and read every string to its end. */
+#define DECODER(name, type, get, touch)                                            \
+	static type name##_got;                                                    \
+	static int decode_##name(struct rd *r)                                     \
+	{                                                                          \
+		static type before;                                                \
+		int ret;                                                           \
+		memset(&name##_got, 0xa5, sizeof(name##_got));                     \
+		memcpy(&before, &name##_got, sizeof(before));                      \
+		ret = get(r, &name##_got);                                         \
+		if (ret < 0) {                                                     \
+			assert_memory_equal(&before, &name##_got, sizeof(before)); \
+			return ret;                                                \
+		}                                                                  \
+		touch(&name##_got);                                                \
+		return 0;                                                          \
+	}
+
+static size_t touched; /* so that no read is optimised away */
+
+static void touch_exec(const struct guest_exec *e)
+{
+	touched += strlen(e->user) + strlen(e->cwd) + strlen(e->code);
+	for (size_t i = 0; i < e->argc; i++)
+		touched += strlen(e->argv[i]);
+	for (size_t i = 0; i < e->envc; i++)
+		touched += strlen(e->envp[i]);
+	assert_null(e->argv[e->argc]);
+	assert_null(e->envp[e->envc]);
+}
+
+static void touch_file(const struct guest_file *f)
+{
+	touched += strlen(f->user) + strlen(f->path) + strlen(f->target);
+}
+
+static void touch_entry(const struct guest_entry *e)
+{
+	touched += strlen(e->path) + strlen(e->target);
+}
+
+static void touch_exit(const struct guest_exit *e)
+{
+	touched += e->code;
+}
+
+static void touch_ready(const struct guest_ready *e)
+{
+	touched += e->version;
+}
+
+DECODER(exec, struct guest_exec, guest_get_exec, touch_exec)
+DECODER(exit, struct guest_exit, guest_get_exit, touch_exit)
+DECODER(file, struct guest_file, guest_get_file, touch_file)
+DECODER(entry, struct guest_entry, guest_get_entry, touch_entry)
+DECODER(ready, struct guest_ready, guest_get_ready, touch_ready)
+
+/* The frame's head must say this; the payload is decoded where it lies. */
+static int open_and(frame_decode *decode, long n, uint16_t type, uint32_t id)
+{
+	struct wire_head head;
+	struct rd r;
+
+	assert_true(n > 0);
+	assert_int_equal(wire_open(frame, (size_t)n, &head, &r), 0);
+	assert_int_equal(head.type, type);
+	assert_int_equal(head.id, id);
+	return decode(&r);
+}
+
+static int try_exec(const struct guest_exec *e)
+{
+	return open_and(decode_exec, guest_put_exec(frame, sizeof(frame), 5, e), G_EXEC, 5);
+}
+
+static int try_exit(const struct guest_exit *e)
+{
+	return open_and(decode_exit, guest_put_exit(frame, sizeof(frame), 6, e), G_EXIT, 6);
+}
+
+static int try_file(const struct guest_file *f)
+{
+	return open_and(decode_file, guest_put_file(frame, sizeof(frame), 7, f), G_FILE, 7);
+}
+
+static int try_entry(const struct guest_entry *e)
+{
+	return open_and(decode_entry, guest_put_entry(frame, sizeof(frame), 8, e), G_ENTRY, 8);
+}
+
+static void an_execution_comes_back_as_it_was(void **state)
+{
+	const struct guest_exec *e = &exec_example, *got = &exec_got;
+
+	(void)state;
+	assert_int_equal(try_exec(e), 0);
+	assert_int_equal(got->kind, e->kind);
+	assert_int_equal(got->flags, e->flags);
+	assert_int_equal(got->rows, e->rows);
+	assert_int_equal(got->cols, e->cols);
+	assert_int_equal(got->timeout_ms, e->timeout_ms);
+	assert_int_equal(got->grace_ms, e->grace_ms);
+	assert_int_equal(got->cpu_seconds, e->cpu_seconds);
+	assert_true(got->output_limit == e->output_limit);
+	assert_string_equal(got->user, e->user);
+	assert_string_equal(got->cwd, e->cwd);
+	assert_string_equal(got->code, e->code);
+	assert_int_equal(got->argc, e->argc);
+	assert_int_equal(got->envc, e->envc);
+	for (size_t i = 0; i < e->argc; i++)
+		assert_string_equal(got->argv[i], e->argv[i]);
+	for (size_t i = 0; i < e->envc; i++)
+		assert_string_equal(got->envp[i], e->envp[i]);
+}
+
+static void the_other_messages_come_back_as_they_were(void **state)
+{
+	struct guest_ready ready = { 9, 1, 2 };
+
+	(void)state;
+	assert_int_equal(try_exit(&exit_example), 0);
+	assert_memory_equal(&exit_got, &exit_example, sizeof(exit_got));
+	assert_int_equal(try_file(&file_example), 0);
+	assert_int_equal(file_got.op, file_example.op);
+	assert_int_equal(file_got.flags, file_example.flags);
+	assert_int_equal(file_got.mode, file_example.mode);
+	assert_int_equal(file_got.depth, file_example.depth);
+	assert_true(file_got.offset == file_example.offset);
+	assert_true(file_got.length == file_example.length);
+	assert_string_equal(file_got.path, file_example.path);
+	assert_string_equal(file_got.target, file_example.target);
+	assert_int_equal(try_entry(&entry_example), 0);
+	assert_int_equal(entry_got.type, entry_example.type);
+	assert_int_equal(entry_got.mode, entry_example.mode);
+	assert_int_equal(entry_got.uid, entry_example.uid);
+	assert_int_equal(entry_got.gid, entry_example.gid);
+	assert_true(entry_got.size == entry_example.size);
+	assert_true(entry_got.mtime_ns == entry_example.mtime_ns);
+	assert_true(entry_got.inode == entry_example.inode);
+	assert_string_equal(entry_got.path, entry_example.path);
+	assert_string_equal(entry_got.target, entry_example.target);
+	assert_int_equal(
+		open_and(decode_ready, guest_put_ready(frame, sizeof(frame), &ready), G_READY, 0),
+		0);
+	assert_int_equal(ready_got.version, 9);
+	assert_int_equal(ready_got.warm_python, 1);
+	assert_int_equal(ready_got.warm_node, 2);
+}
+
+static void as_many_arguments_as_allowed_and_no_more(void **state)
+{
+	static struct guest_exec e;
+
+	(void)state;
+	e = exec_example;
+	e.argc = e.envc = GUEST_ARGS_MAX;
+	for (size_t i = 0; i < GUEST_ARGS_MAX; i++) {
+		e.argv[i] = "x";
+		e.envp[i] = "A=b";
+	}
+	assert_int_equal(try_exec(&e), 0);
+	assert_int_equal(exec_got.argc, GUEST_ARGS_MAX);
+	assert_int_equal(exec_got.envc, GUEST_ARGS_MAX);
+	e.argc = GUEST_ARGS_MAX + 1;
+	assert_int_equal(guest_put_exec(frame, sizeof(frame), 1, &e), -E2BIG);
+	e.argc = 1;
+	e.envc = GUEST_ARGS_MAX + 1;
+	assert_int_equal(guest_put_exec(frame, sizeof(frame), 1, &e), -E2BIG);
+}
+
+/* A sender that lies about the count: it is refused before anything is stored. */
+static int exec_with_counts(uint32_t argc, uint32_t envc, size_t strings)
+{
+	struct wr w;
+
+	wire_begin(&w, frame, sizeof(frame), G_EXEC, 5);
+	wr_u16(&w, 0); /* kind, flags */
+	wr_u32(&w, 0); /* rows, cols */
+	for (int i = 0; i < 3; i++)
+		wr_u32(&w, 0);
+	wr_u64(&w, 0);
+	for (int i = 0; i < 3; i++)
+		wr_str(&w, "");
+	wr_u32(&w, argc);
+	for (size_t i = 0; i < strings; i++)
+		wr_str(&w, "x");
+	wr_u32(&w, envc);
+	return open_and(decode_exec, wire_finish(&w), G_EXEC, 5);
+}
+
+static void a_count_that_lies_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(exec_with_counts(2, 0, 2), 0);
+	assert_int_equal(exec_with_counts(GUEST_ARGS_MAX + 1, 0, GUEST_ARGS_MAX + 1), -EINVAL);
+	assert_int_equal(exec_with_counts(UINT32_MAX, 0, 2), -EINVAL);
+	assert_int_equal(exec_with_counts(2, UINT32_MAX, 2), -EINVAL);
+	assert_int_equal(exec_with_counts(3, 0, 2), -EPROTO);
+	assert_int_equal(exec_with_counts(1, 0, 2), -EPROTO);
+	assert_int_equal(exec_with_counts(2, 1, 2), -EPROTO);
+}
+
+static void an_execution_out_of_bounds_is_refused(void **state)
+{
+	struct guest_exec e = exec_example;
+
+	(void)state;
+	e.kind = EXEC_KIND_COUNT;
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e = exec_example;
+	e.flags = 1 << 3;
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e = exec_example;
+	e.argc = 0;
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e = exec_example;
+	e.code = "print()"; /* nothing would run it */
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e.kind = EXEC_PYTHON;
+	e.argc = 0;
+	assert_int_equal(try_exec(&e), 0);
+	assert_string_equal(exec_got.code, "print()");
+	e.envp[1] = "=x";
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e.envp[1] = "PATH";
+	assert_int_equal(try_exec(&e), -EINVAL);
+}
+
+static void an_exit_out_of_bounds_is_refused(void **state)
+{
+	struct guest_exit e = exit_example;
+
+	(void)state;
+	e.code = 256;
+	assert_int_equal(try_exit(&e), -EINVAL);
+	e.flags = EXIT_SIGNALED;
+	e.code = 64;
+	assert_int_equal(try_exit(&e), 0);
+	e.code = 65;
+	assert_int_equal(try_exit(&e), -EINVAL);
+	e.code = 0;
+	assert_int_equal(try_exit(&e), -EINVAL);
+	e.flags = 1 << 5;
+	assert_int_equal(try_exit(&e), -EINVAL);
+}
+
+static void a_file_operation_out_of_bounds_is_refused(void **state)
+{
+	struct guest_file f = file_example;
+
+	(void)state;
+	f.op = FILE_OP_COUNT;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = file_example;
+	f.flags = 1 << 5;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = file_example;
+	f.mode = 010000;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = file_example;
+	f.offset = (uint64_t)INT64_MAX + 1;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = file_example;
+	f.length = UINT64_MAX;
+	assert_int_equal(try_file(&f), -EINVAL);
+}
+
+static void an_entry_out_of_bounds_is_refused(void **state)
+{
+	struct guest_entry e = entry_example;
+
+	(void)state;
+	e.type = ENTRY_OTHER + 1;
+	assert_int_equal(try_entry(&e), -EINVAL);
+	e = entry_example;
+	e.mode = 0200000;
+	assert_int_equal(try_entry(&e), -EINVAL);
+}
+
+static void small_frames_say_what_they_hold(void **state)
+{
+	struct wire_head head;
+	struct rd r;
+	size_t n;
+	long len;
+
+	(void)state;
+	len = guest_put_raw(frame, sizeof(frame), G_STDIN, 3, "abc", 3);
+	assert_int_equal(wire_open(frame, (size_t)len, &head, &r), 0);
+	assert_int_equal(head.type, G_STDIN);
+	assert_memory_equal(rd_rest(&r, &n), "abc", 3);
+	assert_int_equal(n, 3);
+	len = guest_put_raw(frame, sizeof(frame), G_STDIN, 3, NULL, 0);
+	assert_int_equal(len, sizeof(head));
+	len = guest_put_u64(frame, sizeof(frame), G_CREDIT, 4, UINT64_MAX);
+	assert_int_equal(wire_open(frame, (size_t)len, &head, &r), 0);
+	assert_int_equal(head.type, G_CREDIT);
+	assert_int_equal(head.id, 4);
+	assert_true(rd_u64(&r) == UINT64_MAX);
+	assert_int_equal(rd_end(&r), 0);
+	for (int sign = -1; sign <= 1; sign += 2) {
+		len = guest_put_error(frame, sizeof(frame), 9, sign * ENOENT, "no such file");
+		assert_int_equal(wire_open(frame, (size_t)len, &head, &r), 0);
+		assert_int_equal(head.type, G_ERROR);
+		assert_int_equal(rd_u32(&r), ENOENT);
+		assert_string_equal(rd_str(&r), "no such file");
+		assert_int_equal(rd_end(&r), 0);
+	}
+}
+
+static void what_does_not_fit_is_not_encoded(void **state)
+{
+	static char big[WIRE_PAYLOAD_MAX + 1];
+	struct guest_file f = file_example;
+	long whole = guest_put_file(frame, sizeof(frame), 1, &file_example);
+
+	(void)state;
+	for (size_t cap = 0; cap < (size_t)whole; cap++)
+		assert_int_equal(guest_put_file(frame, cap, 1, &file_example), -E2BIG);
+	memset(big, 'x', sizeof(big) - 1);
+	f.path = big;
+	assert_int_equal(guest_put_file(frame, sizeof(frame), 1, &f), -E2BIG);
+	assert_int_equal(guest_put_raw(frame, sizeof(frame), G_DATA, 1, big, sizeof(big)), -E2BIG);
+	assert_true(guest_put_raw(frame, sizeof(frame), G_DATA, 1, big, GUEST_CHUNK) > 0);
+}
+
+static void cut_or_changed_frames_do_no_harm(void **state)
+{
+	struct guest_ready ready = { 1, 1, 1 };
+
+	(void)state;
+	frame_torture(frame, (size_t)guest_put_exec(frame, sizeof(frame), 1, &exec_example),
+		      decode_exec);
+	frame_torture(frame, (size_t)guest_put_exit(frame, sizeof(frame), 1, &exit_example),
+		      decode_exit);
+	frame_torture(frame, (size_t)guest_put_file(frame, sizeof(frame), 1, &file_example),
+		      decode_file);
+	frame_torture(frame, (size_t)guest_put_entry(frame, sizeof(frame), 1, &entry_example),
+		      decode_entry);
+	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready), decode_ready);
+	assert_true(touched > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_execution_comes_back_as_it_was),
+		cmocka_unit_test(the_other_messages_come_back_as_they_were),
+		cmocka_unit_test(as_many_arguments_as_allowed_and_no_more),
+		cmocka_unit_test(a_count_that_lies_is_refused),
+		cmocka_unit_test(an_execution_out_of_bounds_is_refused),
+		cmocka_unit_test(an_exit_out_of_bounds_is_refused),
+		cmocka_unit_test(a_file_operation_out_of_bounds_is_refused),
+		cmocka_unit_test(an_entry_out_of_bounds_is_refused),
+		cmocka_unit_test(small_frames_say_what_they_hold),
+		cmocka_unit_test(what_does_not_fit_is_not_encoded),
+		cmocka_unit_test(cut_or_changed_frames_do_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
