@@ -24,7 +24,7 @@ struct cgroup_ops {
 	/* For clone3(CLONE_INTO_CGROUP): a borrowed descriptor, valid until the next call for any
 	 * group, or -1 where attach() must be used. */
 	int (*spawn_fd)(struct cgroup *cg);
-	int (*attach)(struct cgroup *cg, pid_t pid, struct err *err);
+	int (*attach)(struct cgroup *cg, pid_t pid, struct err *err); /* 0: the caller */
 	/* Returns when every process stands still; bounded in time. -ENOTSUP without a freezer. On
 	 * v1 a frozen process does not die: thaw before killing. */
 	int (*freeze)(struct cgroup *cg, bool on, struct err *err);

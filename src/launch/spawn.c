@@ -32,12 +32,25 @@ static int enter_user_namespace(int sock, struct err *err)
 	return n == 1 ? 0 : err_set(err, EPIPE, "the launcher is gone");
 }
 
+/* By itself, where it was not born into it: with v1 this can wait 10 ms for the kernel, and the
+ * launcher has others to serve. The namespace comes after it and so shows a root. */
+static int enter_cgroup(struct launch *l, struct box *b, struct err *err)
+{
+	const struct cgroup_ops *ops = cgroups_ops(l->cgroups);
+	int r = ops->spawn_fd(b->cgroup) < 0 ? ops->attach(b->cgroup, 0, err) : 0;
+
+	if (r == 0 && unshare(CLONE_NEWCGROUP) < 0)
+		r = err_sys(err, errno, "cgroup namespace");
+	return r;
+}
+
 static int become_init(struct launch *l, struct box *b, int sock, struct err *err)
 {
-	int r;
+	int r = enter_cgroup(l, b, err);
 
 	(void)fd_write_file_at(l->proc_fd, "self/oom_score_adj", OOM_SCORE);
-	r = box_mount(&b->plan, err);
+	if (r == 0)
+		r = box_mount(&b->plan, err);
 	if (r == 0)
 		r = enter_user_namespace(sock, err);
 	if (r == 0)
@@ -75,7 +88,7 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 {
 	int cgroup_fd = cgroups_ops(l->cgroups)->spawn_fd(b->cgroup);
 	struct clone_args args = {
-		.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP,
+		.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS,
 		.exit_signal = SIGCHLD,
 	};
 	int r = enter_template(l, b, err);
@@ -93,7 +106,5 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	if (pid == 0)
 		child(l, b, child_sock);
 	b->pid = (pid_t)pid;
-	if (cgroup_fd >= 0)
-		return 0;
-	return cgroups_ops(l->cgroups)->attach(b->cgroup, b->pid, err);
+	return 0;
 }
