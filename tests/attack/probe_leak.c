@@ -1,0 +1,296 @@
+/* What a box could learn about the machine it runs on. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "probe.h"
+
+/* The secrets as arguments; our own command line has them too and is left out. */
+struct search {
+	char **secrets;
+	int count, files;
+	char pid[16];
+};
+
+static const char *find_secret(const struct search *s, const char *data, size_t n)
+{
+	for (int i = 0; i < s->count; i++)
+		if (memmem(data, n, s->secrets[i], strlen(s->secrets[i])))
+			return s->secrets[i];
+	return NULL;
+}
+
+static int search_file(struct search *s, const char *path)
+{
+	static char data[256 << 10];
+	ssize_t n = slurp(path, data, sizeof(data));
+	const char *secret;
+
+	if (n <= 0)
+		return 0;
+	s->files++;
+	secret = find_secret(s, data, (size_t)n);
+	return secret ? broken("%s tells '%s'", path, secret) : 0;
+}
+
+static bool is_our_own(const struct search *s, const char *path)
+{
+	size_t n = strlen(s->pid);
+
+	if (strncmp(path, "/proc/self", 10) == 0 || strncmp(path, "/proc/thread-self", 17) == 0)
+		return true; /* the same files as under our number */
+	if (strstr(path, "/cmdline") && strncmp(path, "/proc/", 6) == 0 &&
+	    strncmp(path + 6, s->pid, n) == 0)
+		return true;
+	return strncmp(path, "/proc/", 6) == 0 && strncmp(path + 6, s->pid, n) == 0 &&
+	       (strstr(path, "/mem") || strstr(path, "/pagemap"));
+}
+
+static int search_tree(struct search *s, const char *dir, int depth)
+{
+	DIR *d = depth > 7 ? NULL : opendir(dir);
+	int found = 0;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
+		char path[1024], target[1024];
+		struct stat st;
+		ssize_t n;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") ? dir : "", e->d_name);
+		if (is_our_own(s, path) || strncmp(path, "/usr/", 5) == 0 || lstat(path, &st) < 0)
+			continue;
+		if (find_secret(s, e->d_name, strlen(e->d_name)))
+			found = broken("a name tells: %s", path);
+		else if (S_ISDIR(st.st_mode))
+			found = search_tree(s, path, depth + 1);
+		else if (S_ISREG(st.st_mode))
+			found = search_file(s, path);
+		else if (S_ISLNK(st.st_mode) && (n = readlink(path, target, sizeof(target))) > 0 &&
+			 find_secret(s, target, (size_t)n))
+			found = broken("%s points to %.*s", path, (int)n, target);
+	}
+	if (d)
+		(void)closedir(d);
+	return found;
+}
+
+/* leak-search SECRET...: no readable file outside /usr holds any of these. */
+static int search(int argc, char **argv)
+{
+	struct search s = { .secrets = argv, .count = argc };
+
+	(void)snprintf(s.pid, sizeof(s.pid), "%d", (int)getpid());
+	if (search_tree(&s, "/", 0))
+		return PROBE_BROKEN;
+	for (char **e = environ; *e; e++)
+		if (find_secret(&s, *e, strlen(*e)))
+			return broken("the environment tells %s", *e);
+	return held("%d files, none tells any of %d secrets", s.files, argc);
+}
+
+static int environment(int argc, char **argv)
+{
+	static const char *const known[] = { "PATH",   "HOME",         "USER",   "LOGNAME",
+					     "SHELL",  "LANG",         "TERM",   "PWD",
+					     "TMPDIR", "HOLT_SANDBOX", "LC_ALL", "HOSTNAME" };
+
+	(void)argc, (void)argv;
+	for (char **e = environ; *e; e++) {
+		bool ok = false;
+
+		for (size_t i = 0; i < COUNT(known); i++)
+			ok |= strncmp(*e, known[i], strlen(known[i])) == 0 &&
+			      (*e)[strlen(known[i])] == '=';
+		if (!ok)
+			return broken("the environment has %s", *e);
+	}
+	return held("the environment is the box's own");
+}
+
+static int names(int argc, char **argv)
+{
+	struct utsname u;
+
+	(void)argc, (void)argv;
+	if (uname(&u) < 0)
+		return not_here("uname: %s", strerror(errno));
+	if (strcmp(u.nodename, "sandbox") != 0)
+		return broken("the host is called %s", u.nodename);
+	if (strcmp(u.domainname, "(none)") != 0 && u.domainname[0])
+		return broken("the domain is called %s", u.domainname);
+	return held("host %s", u.nodename);
+}
+
+/* Accounts: the few that programs need, none of a person. */
+static int accounts(int argc, char **argv)
+{
+	static const char *const known[] = {
+		"root",    "user",  "nobody", "daemon", "bin", "sys",
+		"nogroup", "users", "tty",    "mail",   "adm", "staff"
+	};
+	char all[8192];
+
+	(void)argc, (void)argv;
+	for (int file = 0; file < 2; file++) {
+		const char *path = file ? "/etc/group" : "/etc/passwd";
+
+		if (slurp(path, all, sizeof(all)) <= 0)
+			return broken("%s: %s", path, strerror(errno));
+		for (char *line = all; *line; line += strcspn(line, "\n") + 1) {
+			bool ok = false;
+
+			for (size_t i = 0; i < COUNT(known); i++)
+				ok |= strncmp(line, known[i], strlen(known[i])) == 0 &&
+				      line[strlen(known[i])] == ':';
+			if (!ok)
+				return broken("%s has %.60s", path, line);
+		}
+	}
+	return held("only the box's own accounts");
+}
+
+/* Files of /etc that are about this machine, its users and its network. */
+static int etc_files(int argc, char **argv)
+{
+	static const char *const files[] = {
+		"/etc/machine-id",
+		"/etc/shadow",
+		"/etc/gshadow",
+		"/etc/ssh",
+		"/etc/sudoers",
+		"/etc/fstab",
+		"/etc/crontab",
+		"/etc/network",
+		"/etc/NetworkManager",
+		"/etc/systemd",
+		"/etc/krb5.keytab",
+		"/etc/ssl/private",
+		"/etc/letsencrypt",
+		"/etc/docker",
+		"/etc/kubernetes",
+		"/etc/default/grub",
+		"/etc/postgresql",
+		"/etc/subuid",
+		"/etc/apt/auth.conf",
+		"/etc/apt/sources.list",
+		"/etc/environment",
+		"/var/lib/dbus/machine-id",
+		"/var/log/syslog",
+		"/var/lib/systemd/random-seed",
+		"/root/.ssh",
+		"/root/.bash_history",
+		"/home/user/.ssh",
+		"/boot/vmlinuz",
+		"/var/run/utmp",
+		"/var/log/wtmp",
+		"/var/spool/cron",
+		"/run/systemd",
+		"/run/secrets",
+		"/var/run/secrets",
+		"/lost+found",
+		"/mnt",
+		"/media",
+		"/srv",
+	};
+	char path[256];
+
+	(void)argc, (void)argv;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s", files[i]);
+		if (access(path, F_OK) == 0 && access(path, R_OK) == 0) {
+			DIR *d = opendir(path);
+			char byte[2];
+			int n = 0;
+
+			for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+				n++;
+			if (d)
+				(void)closedir(d);
+			if (n > 2 || (!d && slurp(path, byte, sizeof(byte)) > 0))
+				return broken("%s is here", path);
+		}
+	}
+	return held("%zu files of the machine are not here", COUNT(files));
+}
+
+/* Sources and roots of the mounts: no path of the machine but the system directories. */
+static int mounts(int argc, char **argv)
+{
+	static const char *const roots[] = { "/",
+					     "/usr",
+					     "/bin",
+					     "/lib",
+					     "/lib64",
+					     "/sbin",
+					     "/null",
+					     "/zero",
+					     "/full",
+					     "/random",
+					     "/urandom",
+					     "/tty",
+					     "/etc/ssl/certs",
+					     "/etc/alternatives",
+					     "/etc/ld.so.cache",
+					     "/tmp",
+					     "/workspace",
+					     "/home",
+					     "/home/user",
+					     "/var/tmp",
+					     "/dev",
+					     "/shm",
+					     "/etc",
+					     "/user",
+					     "/root" };
+	static char all[64 << 10];
+	int n = 0;
+
+	(void)argc, (void)argv;
+	if (slurp("/proc/self/mountinfo", all, sizeof(all)) <= 0)
+		return not_here("mountinfo: %s", strerror(errno));
+	for (char *line = all; *line; line += strcspn(line, "\n") + 1, n++) {
+		char root[256];
+		bool ok = false;
+
+		if (sscanf(line, "%*s %*s %*s %255s", root) != 1)
+			continue;
+		for (size_t i = 0; i < COUNT(roots); i++)
+			ok |= strcmp(roots[i], root) == 0;
+		if (!ok)
+			return broken("a mount shows %s", root);
+	}
+	return held("%d mounts, none shows a path of the machine", n);
+}
+
+/* Processes: PID 1 at most, and ourselves. */
+static int processes(int argc, char **argv)
+{
+	DIR *d = opendir("/proc");
+	char self[16];
+
+	(void)argc, (void)argv;
+	(void)snprintf(self, sizeof(self), "%d", (int)getpid());
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && strcmp(e->d_name, self) != 0 &&
+		    strcmp(e->d_name, "1") != 0)
+			return broken("process %s is seen", e->d_name);
+	if (d)
+		(void)closedir(d);
+	return d ? held("only itself") : not_here("/proc: %s", strerror(errno));
+}
+
+const struct probe probes_leak[] = {
+	{ "leak-search", search },  { "environment", environment },
+	{ "names", names },         { "accounts", accounts },
+	{ "etc-files", etc_files }, { "mounts-seen", mounts },
+	{ "processes", processes }, { NULL, NULL },
+};
