@@ -1,0 +1,129 @@
+#include "guest/conn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "spec/guest.h"
+
+void conn_init(struct conn *c, int fd)
+{
+	*c = (struct conn){ .fd = fd };
+	buf_init(&c->queue, CONN_QUEUE_MAX);
+}
+
+void conn_done(struct conn *c)
+{
+	buf_done(&c->queue);
+}
+
+/* True when the message is gone, or can never go. */
+static bool try_send(struct conn *c, const void *frame, size_t n)
+{
+	ssize_t r = fd_send(c->fd, frame, n, NULL, 0);
+
+	if (r == -EAGAIN) {
+		c->is_blocked = true;
+		return false;
+	}
+	if (r < 0)
+		c->broken = (int)r;
+	return true;
+}
+
+void conn_send(struct conn *c, const void *frame, long n)
+{
+	int r;
+
+	if (c->broken)
+		return;
+	if (n < 0) {
+		c->broken = (int)n;
+		return;
+	}
+	if (!c->is_blocked && try_send(c, frame, (size_t)n))
+		return;
+	r = buf_append(&c->queue, frame, (size_t)n);
+	if (r < 0)
+		c->broken = r;
+}
+
+void conn_send_u64(struct conn *c, uint16_t type, uint32_t id, uint64_t v)
+{
+	uint8_t frame[32];
+
+	conn_send(c, frame, guest_put_u64(frame, sizeof(frame), type, id, v));
+}
+
+void conn_send_error(struct conn *c, uint32_t id, int code, const char *text)
+{
+	uint8_t frame[512];
+
+	conn_send(c, frame,
+		  guest_put_error(frame, sizeof(frame), id, code < 0 ? -code : code, text));
+}
+
+#define OUTPUT_HEAD (sizeof(struct wire_head) + 1 + 8)
+
+static void put_output_head(uint8_t *dst, uint32_t id, const struct out_chunk *chunk)
+{
+	struct wire_head head = { WIRE_VERSION, G_OUTPUT, id, (uint32_t)(9 + chunk->len) };
+
+	memcpy(dst, &head, sizeof(head));
+	dst[sizeof(head)] = (uint8_t)(chunk->stream + 1);
+	memcpy(dst + sizeof(head) + 1, &chunk->offset, sizeof(chunk->offset));
+}
+
+bool conn_send_output(struct conn *c, uint32_t id, const struct out_chunk *chunk)
+{
+	uint8_t head[OUTPUT_HEAD];
+	struct iovec parts[2] = { { head, sizeof(head) },
+				  { (void *)(uintptr_t)chunk->data, chunk->len } };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
+	ssize_t r;
+
+	if (c->is_blocked)
+		return false;
+	if (c->broken)
+		return true;
+	put_output_head(head, id, chunk);
+	do
+		r = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (r < 0 && errno == EINTR);
+	if (r < 0 && errno == EAGAIN) {
+		c->is_blocked = true;
+		return false;
+	}
+	if (r < 0)
+		c->broken = -errno;
+	return true;
+}
+
+/* The queue is whole frames, each with its length in its head. */
+static size_t first_frame(const struct conn *c)
+{
+	struct wire_head head;
+
+	memcpy(&head, c->queue.data, sizeof(head));
+	return sizeof(head) + head.len;
+}
+
+void conn_flush(struct conn *c)
+{
+	size_t done = 0;
+
+	c->is_blocked = false;
+	while (c->queue.len > 0 && !c->is_blocked && !c->broken) {
+		size_t n = first_frame(c);
+
+		if (try_send(c, c->queue.data, n))
+			buf_drop(&c->queue, n);
+		else
+			break;
+		done += n;
+	}
+	if (done > 0 && c->queue.len == 0)
+		buf_done(&c->queue);
+	c->queue.max = CONN_QUEUE_MAX;
+}

@@ -1,0 +1,418 @@
+#include "guest/exec.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "guest/pty.h"
+
+/* A terminal has no count of what its far side wrote: this much is read of it at the most. */
+#define TERMINAL_DRAIN GUEST_WINDOW
+#define SCRATCH_SIZE (16u << 10)
+
+static void free_exec(struct exec *x)
+{
+	struct guest *g = x->guest;
+
+	for (int i = 0; i < OUT_STREAMS; i++)
+		source_close(g->epoll_fd, &x->streams[i]);
+	source_close(g->epoll_fd, &x->input);
+	deadline_clear(&x->deadline);
+	out_done(&x->out);
+	in_done(&x->in);
+	list_remove(&x->node);
+	free(x);
+}
+
+static void send_exit(struct exec *x)
+{
+	uint8_t frame[128];
+
+	x->exit.output_bytes = x->out.written;
+	x->exit.flags |= x->out.is_truncated ? EXIT_TRUNCATED : 0;
+	conn_send(&x->guest->conn, frame, guest_put_exit(frame, sizeof(frame), x->id, &x->exit));
+}
+
+/* The pipes stay open for those who still write into them, or they would die of it; what they write
+ * is read and dropped. There is an end to this patience: the oldest is closed. */
+static void linger(struct exec *x)
+{
+	struct guest *g = x->guest;
+
+	out_done(&x->out);
+	in_done(&x->in);
+	x->is_lingering = true;
+	list_push_back(&g->lingering, &x->node);
+	for (int i = 0; i < OUT_STREAMS; i++)
+		(void)source_want(g->epoll_fd, &x->streams[i], EPOLLIN);
+	if (++g->n_lingering <= GUEST_LINGERING_MAX)
+		return;
+	g->n_lingering--;
+	free_exec(LIST_ENTRY(g->lingering.next, struct exec, node));
+}
+
+static bool has_leftovers(struct exec *x)
+{
+	return !x->guest->is_childless && tree_count(&x->guest->tree, x->mark) > 0;
+}
+
+static void finish(struct exec *x)
+{
+	struct guest *g = x->guest;
+
+	if (x->phase == EXEC_RUNS && has_leftovers(x)) {
+		x->exit.flags |= EXIT_LEFTOVERS;
+		g->has_leftovers = true;
+	}
+	send_exit(x);
+	deadline_clear(&x->deadline);
+	list_remove(&x->node);
+	g->n_execs--;
+	if (x->streams[0].fd >= 0 || x->streams[1].fd >= 0)
+		linger(x);
+	else
+		free_exec(x);
+}
+
+static bool is_finished(const struct exec *x)
+{
+	if (!x->is_reaped || out_has_unsent(&x->out))
+		return false;
+	if (x->phase != EXEC_RUNS && !x->is_tree_gone)
+		return false;
+	for (int i = 0; i < OUT_STREAMS; i++)
+		if (x->streams[i].fd >= 0 && x->drain[i] > 0)
+			return false;
+	return true;
+}
+
+/* Reads once. How many bytes; 0: nothing there, no room, or the end, at which the stream closes. */
+static size_t read_stream(struct exec *x, enum out_stream i)
+{
+	char scratch[SCRATCH_SIZE];
+	char *to = scratch;
+	size_t n = sizeof(scratch);
+	ssize_t r;
+
+	if (!x->is_lingering && !out_is_dropping(&x->out)) {
+		to = out_space(&x->out, &n);
+		if (!to)
+			out_abandon(&x->out); /* no memory: flagged as truncated when more comes */
+		if (!to || n == 0)
+			return 0;
+	}
+	r = read(x->streams[i].fd, to, n);
+	if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
+		x->drain[i] = 0;
+		return 0;
+	}
+	if (r <= 0) { /* a terminal's end is EIO */
+		source_close(x->guest->epoll_fd, &x->streams[i]);
+		return 0;
+	}
+	if (!x->is_lingering)
+		out_commit(&x->out, i, (size_t)r);
+	x->drain[i] -= (uint64_t)r < x->drain[i] ? (uint64_t)r : x->drain[i];
+	return (size_t)r;
+}
+
+static void send_unsent(struct exec *x)
+{
+	struct out_chunk chunk;
+
+	if (!out_has_unsent(&x->out))
+		return;
+	chunk = out_next(&x->out);
+	if (conn_send_output(&x->guest->conn, x->id, &chunk))
+		out_sent(&x->out);
+}
+
+static void drain(struct exec *x)
+{
+	for (enum out_stream i = 0; i < OUT_STREAMS; i++)
+		while (x->streams[i].fd >= 0 && x->drain[i] > 0 && read_stream(x, i) > 0)
+			send_unsent(x);
+}
+
+static void update_streams(struct exec *x)
+{
+	struct guest *g = x->guest;
+	bool can_keep =
+		!g->conn.is_blocked && !out_has_unsent(&x->out) && ring_room(&x->out.ring) > 0;
+	bool can_read = can_keep || out_is_dropping(&x->out);
+
+	for (int i = 0; i < OUT_STREAMS; i++) {
+		bool is_wanted = can_read && (!x->is_reaped || x->drain[i] > 0);
+
+		(void)source_want(g->epoll_fd, &x->streams[i], is_wanted ? EPOLLIN : 0);
+	}
+}
+
+/* Does all that can be done now. x may be gone afterwards. */
+static void advance(struct exec *x)
+{
+	send_unsent(x);
+	if (x->is_reaped)
+		drain(x);
+	/* Whoever cancels does not wait for a reader that holds back. */
+	if (x->is_reaped && (x->exit.flags & EXIT_CANCELLED) && ring_room(&x->out.ring) == 0) {
+		out_abandon(&x->out);
+		drain(x);
+	}
+	if (is_finished(x)) {
+		finish(x);
+		return;
+	}
+	update_streams(x);
+}
+
+static void on_stream(struct exec *x, enum out_stream i)
+{
+	(void)read_stream(x, i);
+	if (!x->is_lingering) {
+		advance(x);
+	} else if (x->streams[0].fd < 0 && x->streams[1].fd < 0) {
+		x->guest->n_lingering--;
+		free_exec(x);
+	}
+}
+
+static void on_stdout(struct source *s, uint32_t events)
+{
+	(void)events;
+	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDOUT]), OUT_STDOUT);
+}
+
+static void on_stderr(struct source *s, uint32_t events)
+{
+	(void)events;
+	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDERR]), OUT_STDERR);
+}
+
+/* The key press that ends a terminal's input; twice where a line is half written, because the first
+ * one only hands that over. False when the terminal is full. */
+static bool write_terminal_end(struct exec *x)
+{
+	char eof[2];
+	size_t n = x->in.last == '\n' ? 1 : 2;
+
+	eof[0] = eof[1] = pty_eof_char(x->input.fd);
+	if (write(x->input.fd, eof, n) < 0 && errno == EAGAIN)
+		return false;
+	in_reopen(&x->in);
+	x->in.last = '\n';
+	return true;
+}
+
+/* Writes what it takes; how many bytes. Who reads no more takes everything. */
+static size_t write_input(struct exec *x)
+{
+	size_t total = 0, n;
+	const char *data;
+
+	while ((data = in_next(&x->in, &n)) && n > 0) {
+		ssize_t r = x->input.fd < 0 ? (ssize_t)n : write(x->input.fd, data, n);
+
+		if (r < 0 && errno == EAGAIN)
+			break;
+		if (r < 0 && errno != EINTR)
+			source_close(x->guest->epoll_fd, &x->input);
+		if (r > 0) {
+			in_took(&x->in, (size_t)r);
+			total += (size_t)r;
+		}
+	}
+	return total;
+}
+
+static void advance_input(struct exec *x)
+{
+	struct guest *g = x->guest;
+	size_t total, waiting;
+	bool is_stuck = false;
+
+	if (g->conn.is_blocked) {
+		(void)source_want(g->epoll_fd, &x->input, 0);
+		return;
+	}
+	total = write_input(x);
+	if (total > 0)
+		conn_send_u64(&g->conn, G_TAKEN, x->id, total);
+	if (in_is_at_end(&x->in) && x->input.fd >= 0) {
+		if (!x->in.is_terminal)
+			source_close(g->epoll_fd, &x->input);
+		else
+			is_stuck = !write_terminal_end(x);
+	}
+	(void)in_next(&x->in, &waiting);
+	(void)source_want(g->epoll_fd, &x->input, is_stuck || waiting > 0 ? EPOLLOUT : 0);
+}
+
+static void on_input(struct source *s, uint32_t events)
+{
+	(void)events;
+	advance_input(LIST_ENTRY(s, struct exec, input));
+}
+
+struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e)
+{
+	struct exec *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->guest = g;
+	x->id = id;
+	x->grace_ms = e->grace_ms;
+	x->started_ns = clock_now_ns();
+	source_init(&x->streams[OUT_STDOUT], -1, on_stdout);
+	source_init(&x->streams[OUT_STDERR], -1, on_stderr);
+	source_init(&x->input, -1, on_input);
+	out_init(&x->out, e->output_limit);
+	in_init(&x->in, e->flags & EXEC_PTY);
+	deadline_init(&x->deadline, exec_expired);
+	return x;
+}
+
+void exec_adopt(struct exec *x, const struct spawned *s)
+{
+	struct guest *g = x->guest;
+
+	x->pid = s->pid;
+	x->mark = s->mark;
+	x->streams[OUT_STDOUT].fd = s->out;
+	x->streams[OUT_STDERR].fd = s->err;
+	x->input.fd = s->in;
+	list_push_back(&g->execs, &x->node);
+	g->n_execs++;
+	g->is_childless = false;
+	update_streams(x);
+}
+
+struct exec *exec_find(struct guest *g, uint32_t id)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node)
+		if (x->id == id)
+			return x;
+	return NULL;
+}
+
+int exec_stdin(struct exec *x, const void *data, size_t n)
+{
+	int r;
+
+	if (x->is_reaped) {
+		if (n > 0)
+			conn_send_u64(&x->guest->conn, G_TAKEN, x->id, n);
+		return 0;
+	}
+	r = in_push(&x->in, data, n);
+	if (r < 0)
+		return r;
+	advance_input(x);
+	return 0;
+}
+
+int exec_credit(struct exec *x, uint64_t n)
+{
+	int r = out_credit(&x->out, n);
+
+	if (r == 0)
+		advance(x);
+	return r;
+}
+
+int exec_resize(struct exec *x, uint16_t rows, uint16_t cols)
+{
+	if (!x->in.is_terminal)
+		return -EPROTO;
+	if (x->streams[OUT_STDOUT].fd >= 0)
+		(void)pty_resize(x->streams[OUT_STDOUT].fd, rows, cols);
+	return 0;
+}
+
+/* How much of what the process has written is still on its way to us. Others may go on writing:
+ * that is no longer its output. */
+static void measure_drain(struct exec *x)
+{
+	for (int i = 0; i < OUT_STREAMS; i++) {
+		int n = 0;
+
+		if (x->streams[i].fd < 0)
+			continue;
+		if (!x->in.is_terminal && ioctl(x->streams[i].fd, FIONREAD, &n) < 0)
+			n = 0;
+		/* At least one look: it finds the end where there is nothing else. */
+		x->drain[i] = x->in.is_terminal ? TERMINAL_DRAIN : n > 0 ? (uint64_t)n : 1;
+	}
+}
+
+static uint64_t to_us(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
+static void note_exit(struct exec *x, int status, const struct rusage *used)
+{
+	x->is_reaped = true;
+	x->pid = 0;
+	x->exit.code = (uint32_t)(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	x->exit.flags |= WIFSIGNALED(status) ? EXIT_SIGNALED : 0;
+	x->exit.wall_us = (clock_now_ns() - x->started_ns) / 1000;
+	x->exit.user_us = to_us(used->ru_utime);
+	x->exit.sys_us = to_us(used->ru_stime);
+	x->exit.max_rss_bytes = (uint64_t)used->ru_maxrss * 1024;
+	if (x->phase == EXEC_RUNS)
+		deadline_clear(&x->deadline);
+	source_close(x->guest->epoll_fd, &x->input);
+	measure_drain(x);
+}
+
+bool exec_reaped(struct guest *g, pid_t pid, int status, const struct rusage *used)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node)
+		if (x->pid == pid && !x->is_reaped) {
+			note_exit(x, status, used);
+			return true;
+		}
+	return false;
+}
+
+void exec_settle(struct guest *g)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node) {
+		if (!x->is_reaped)
+			continue;
+		if (x->phase != EXEC_RUNS && !x->is_tree_gone)
+			x->is_tree_gone = !has_leftovers(x);
+		advance(x);
+	}
+}
+
+void exec_resume_all(struct guest *g)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node) {
+		if (!x->is_reaped)
+			advance_input(x);
+		advance(x);
+	}
+}
+
+void exec_free_all(struct guest *g)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node) {
+		/* PID 1 takes everything with it; anyone else must see to it himself. */
+		if (!g->tree.is_everything)
+			(void)tree_kill(&g->tree, x->mark);
+		free_exec(x);
+	}
+	LIST_FOREACH (&g->lingering, x, struct exec, node)
+		free_exec(x);
+}

@@ -1,0 +1,40 @@
+/* One execution: its process, its streams, how far its end has come. Private to exec.c (streams),
+ * start.c (from request to process) and stop.c (signals, deadlines, the end of the tree). */
+#pragma once
+
+#include "guest/guest.h"
+
+enum exec_phase {
+	EXEC_RUNS, /* nobody has asked for its end */
+	EXEC_TERM, /* SIGTERM is out; the deadline is the end of the grace */
+	EXEC_KILL, /* SIGKILL is out; the deadline is the next look */
+};
+
+struct exec {
+	struct list node;
+	struct guest *guest; /* borrowed */
+	uint32_t id;
+	uint64_t mark;
+	pid_t pid; /* 0 once reaped */
+	enum exec_phase phase;
+	bool is_reaped;
+	bool is_tree_gone; /* an ended tree has no live member */
+	bool is_lingering; /* G_EXIT is out */
+	unsigned looks;    /* how often the killed tree was looked at */
+	uint32_t grace_ms;
+	uint64_t started_ns;
+	struct deadline deadline;
+	struct source
+		streams[OUT_STREAMS]; /* with a PTY the first is the master, the second none */
+	struct source input;
+	struct out out;
+	struct in in;
+	uint64_t drain[OUT_STREAMS]; /* bytes to read after the process is gone, at the most */
+	struct guest_exit exit;
+};
+
+/* Not yet in the guest's list, without a process; NULL without memory. */
+struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e);
+/* Takes the process and the streams, and the execution is live. */
+void exec_adopt(struct exec *x, const struct spawned *s);
+void exec_expired(struct deadline *d);

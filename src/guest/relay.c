@@ -1,0 +1,315 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "guest/fileop.h"
+#include "guest/guest.h"
+#include "guest/user.h"
+
+#define CANCEL_PATIENCE_MS 500
+/* The client's window in the smallest frames there are. */
+#define RELAY_QUEUE_MAX (GUEST_WINDOW * (sizeof(struct wire_head) + 1) + WIRE_FRAME_MAX)
+
+/* A file operation's process and the frames on their way to it. */
+struct relay {
+	struct list node;
+	struct guest *guest; /* borrowed */
+	uint32_t id;
+	pid_t pid; /* 0 once reaped */
+	struct source sock;
+	struct buf queue; /* whole frames for the process */
+	struct deadline deadline;
+	bool is_watch; /* its first G_DONE says "armed" and ends nothing */
+	bool is_cancelled;
+};
+
+static struct relay *relay_free(struct relay *r)
+{
+	struct guest *g = r->guest;
+
+	/* Not reaped, so the number is still its own. */
+	if (r->pid > 0)
+		(void)kill(r->pid, SIGKILL);
+	source_close(g->epoll_fd, &r->sock);
+	deadline_clear(&r->deadline);
+	buf_done(&r->queue);
+	list_remove(&r->node);
+	g->n_relays--;
+	free(r);
+	return NULL;
+}
+
+static void end_with_error(struct relay *r)
+{
+	if (r->is_cancelled)
+		conn_send_error(&r->guest->conn, r->id, ECANCELED, "cancelled");
+	else
+		conn_send_error(&r->guest->conn, r->id, EIO, "the file operation was killed");
+	(void)relay_free(r);
+}
+
+static bool is_for_client(uint16_t type)
+{
+	static const uint16_t types[] = { G_ENTRY, G_DATA, G_EVENT, G_TAKEN, G_DONE, G_ERROR };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i] == type)
+			return true;
+	return false;
+}
+
+/* Hands one frame of the process on. True when there is nothing more to come. */
+static bool hand_on(struct relay *r)
+{
+	uint8_t frame[WIRE_FRAME_MAX];
+	struct wire_head head;
+	size_t no_fds = 0;
+	struct rd payload;
+	ssize_t n = fd_recv(r->sock.fd, frame, sizeof(frame), NULL, &no_fds);
+
+	if (n == -EAGAIN)
+		return false;
+	if (n <= 0 || wire_open(frame, (size_t)n, &head, &payload) < 0 || head.id != r->id ||
+	    !is_for_client(head.type)) {
+		end_with_error(r);
+		return true;
+	}
+	conn_send(&r->guest->conn, frame, n);
+	if (head.type == G_DONE && r->is_watch) {
+		r->is_watch = false;
+		return false;
+	}
+	if (head.type != G_DONE && head.type != G_ERROR)
+		return false;
+	(void)relay_free(r);
+	return true;
+}
+
+static void update(struct relay *r)
+{
+	uint32_t events = r->queue.len > 0 ? EPOLLOUT : 0;
+
+	events |= r->guest->conn.is_blocked ? 0 : EPOLLIN;
+	(void)source_want(r->guest->epoll_fd, &r->sock, events);
+}
+
+static void flush_queue(struct relay *r)
+{
+	while (r->queue.len > 0) {
+		struct wire_head head;
+		size_t n;
+
+		memcpy(&head, r->queue.data, sizeof(head));
+		n = sizeof(head) + head.len;
+		if (fd_send(r->sock.fd, r->queue.data, n, NULL, 0) == -EAGAIN)
+			return;
+		buf_drop(&r->queue, n); /* a send that failed otherwise will show as the end */
+	}
+}
+
+static void on_sock(struct source *s, uint32_t events)
+{
+	struct relay *r = LIST_ENTRY(s, struct relay, sock);
+
+	if (events & EPOLLOUT)
+		flush_queue(r);
+	if ((events & ~(uint32_t)EPOLLOUT) && !r->guest->conn.is_blocked && hand_on(r))
+		return;
+	update(r);
+}
+
+static void on_patience_over(struct deadline *d)
+{
+	struct relay *r = LIST_ENTRY(d, struct relay, deadline);
+
+	if (r->pid > 0)
+		(void)kill(r->pid, SIGKILL); /* its socket ends, and that ends the rest */
+}
+
+/* Everything but the two descriptors that the operation works with. */
+static void close_others(int a, int b)
+{
+	unsigned lo = (unsigned)(a < b ? a : b), hi = (unsigned)(a < b ? b : a);
+
+	if (lo > 3)
+		(void)syscall(SYS_close_range, 3, lo - 1, 0);
+	if (hi > lo + 1)
+		(void)syscall(SYS_close_range, lo + 1, hi - 1, 0);
+	(void)syscall(SYS_close_range, hi + 1, ~0u, 0);
+}
+
+static int become(const struct user *u)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	bool is_same = getuid() == u->uid && getgid() == u->gid;
+
+	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 && !(errno == EPERM && is_same))
+		return -errno;
+	if (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)
+		return -errno;
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+static _Noreturn void run_operation(int sock, uint32_t id, const struct guest_file *f,
+				    const struct user *u)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint8_t frame[256];
+	sigset_t none;
+	int r;
+
+	if (root < 0)
+		_exit(1);
+	close_others(sock, root);
+	r = become(u);
+	if (r < 0) {
+		long n = guest_put_error(frame, sizeof(frame), id, -r,
+					 "the user is not one of this box");
+
+		if (n > 0)
+			(void)fd_send(sock, frame, (size_t)n, NULL, 0);
+		_exit(1);
+	}
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	_exit(fileop_run(sock, id, f, root));
+}
+
+/* Our end does not wait, the operation's does. */
+static int fork_operation(struct relay *r, const struct guest_file *f, const struct user *u,
+			  struct err *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "make a socket pair");
+	r->sock.fd = pair[0];
+	(void)fd_nonblock(pair[0], true);
+	r->pid = fork();
+	if (r->pid == 0)
+		run_operation(pair[1], r->id, f, u);
+	(void)fd_close(pair[1]);
+	if (r->pid < 0) {
+		r->pid = 0;
+		return err_sys(err, errno, "start a file operation");
+	}
+	return 0;
+}
+
+static struct relay *relay_create(struct guest *g, uint32_t id, bool is_watch)
+{
+	struct relay *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->guest = g;
+	r->id = id;
+	r->is_watch = is_watch;
+	source_init(&r->sock, -1, on_sock);
+	deadline_init(&r->deadline, on_patience_over);
+	buf_init(&r->queue, RELAY_QUEUE_MAX);
+	list_push_back(&g->relays, &r->node);
+	g->n_relays++;
+	return r;
+}
+
+static int start(struct guest *g, uint32_t id, const struct guest_file *f, struct err *err)
+{
+	struct relay *r;
+	struct user u;
+	int e;
+
+	if (g->n_relays >= GUEST_RELAYS_MAX)
+		return err_set(err, E2BIG, "too many file operations at once in this box");
+	e = user_load(f->user, &u, err);
+	if (e < 0)
+		return e;
+	r = relay_create(g, id, f->op == FILE_WATCH);
+	if (!r)
+		return err_sys(err, ENOMEM, "start a file operation");
+	e = fork_operation(r, f, &u, err);
+	if (e < 0) {
+		(void)relay_free(r);
+		return e;
+	}
+	g->is_childless = false;
+	update(r);
+	return 0;
+}
+
+void relay_start(struct guest *g, uint32_t id, const struct guest_file *f)
+{
+	struct err err = { 0 };
+	int e = start(g, id, f, &err);
+
+	if (e < 0)
+		conn_send_error(&g->conn, id, e, err.text);
+}
+
+struct relay *relay_find(struct guest *g, uint32_t id)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		if (r->id == id)
+			return r;
+	return NULL;
+}
+
+int relay_pass(struct relay *r, const void *frame, size_t n)
+{
+	int e = buf_append(&r->queue, frame, n);
+
+	if (e < 0)
+		return -EPROTO; /* more than the window allows */
+	flush_queue(r);
+	update(r);
+	return 0;
+}
+
+int relay_cancel(struct relay *r)
+{
+	uint8_t frame[32];
+	long n = guest_put_raw(frame, sizeof(frame), G_CANCEL, r->id, NULL, 0);
+
+	if (r->is_cancelled || n < 0)
+		return 0;
+	r->is_cancelled = true;
+	deadline_set(&r->guest->deadlines, &r->deadline, clock_now_ms() + CANCEL_PATIENCE_MS);
+	return relay_pass(r, frame, (size_t)n);
+}
+
+bool relay_reaped(struct guest *g, pid_t pid)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		if (r->pid == pid) {
+			r->pid = 0; /* its last frames may still be in the socket */
+			return true;
+		}
+	return false;
+}
+
+void relay_resume_all(struct guest *g)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		update(r);
+}
+
+void relay_free_all(struct guest *g)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		(void)relay_free(r);
+}

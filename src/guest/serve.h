@@ -1,0 +1,14 @@
+/* holt-init's loop: serves one control socket until it ends. */
+#pragma once
+
+#include <stdbool.h>
+
+struct guest_options {
+	int python_fd; /* the waiting Python's socket; -1: none. Owned by guest_serve() */
+	bool node;     /* start a Node ahead */
+};
+
+/* Takes sock. Says G_READY first; the result is 0 when the client hung up, or -errno after a
+ * G_ERROR of id 0 has said why the box is unusable. As PID 1 the caller then exits, and with it the
+ * box. */
+int guest_serve(int sock, const struct guest_options *options);

@@ -1,0 +1,148 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "guest/exec.h"
+#include "guest/user.h"
+
+#define LOGIN_VARS 4
+#define PREFIX_ARGS 4
+
+/* What execve() gets: the request's strings, and the few that we add. */
+struct command {
+	const char *argv[PREFIX_ARGS + GUEST_ARGS_MAX + 1];
+	const char *envp[GUEST_ARGS_MAX + LOGIN_VARS + 1];
+	char login[LOGIN_VARS][USER_PATH_MAX + 16];
+};
+
+/* How an interpreter is told to run code when none waits. */
+static const struct {
+	const char *argv[3]; /* in front of the code, then behind it */
+} interpreters[EXEC_KIND_COUNT] = {
+	[EXEC_PYTHON] = { { "python3", "-c", NULL } },
+	[EXEC_NODE] = { { "node", "-e", "--" } },
+};
+
+static void fill_argv(struct command *c, const struct guest_exec *e)
+{
+	const char *const *with = interpreters[e->kind].argv;
+	size_t n = 0;
+
+	if (e->kind != EXEC_COMMAND) {
+		c->argv[n++] = with[0];
+		c->argv[n++] = with[1];
+		c->argv[n++] = e->code;
+		if (with[2])
+			c->argv[n++] = with[2];
+	}
+	memcpy(c->argv + n, e->argv, e->argc * sizeof(e->argv[0]));
+	c->argv[n + e->argc] = NULL;
+}
+
+static bool has_var(const struct guest_exec *e, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < e->envc; i++)
+		if (strncmp(e->envp[i], name, n) == 0 && e->envp[i][n] == '=')
+			return true;
+	return false;
+}
+
+/* The request's own variables win over those of the passwd file. */
+static void fill_envp(struct command *c, const struct guest_exec *e, const struct user *u)
+{
+	const char *const login[LOGIN_VARS][2] = { { "HOME", u->home },
+						   { "USER", u->name },
+						   { "LOGNAME", u->name },
+						   { "SHELL", u->shell } };
+	size_t n = e->envc;
+
+	memcpy(c->envp, e->envp, n * sizeof(e->envp[0]));
+	for (size_t i = 0; (e->flags & EXEC_LOGIN) && i < LOGIN_VARS; i++) {
+		if (!login[i][1][0] || has_var(e, login[i][0]))
+			continue;
+		if (str_format(c->login[i], sizeof(c->login[i]), "%s=%s", login[i][0],
+			       login[i][1]) == 0)
+			c->envp[n++] = c->login[i];
+	}
+	c->envp[n] = NULL;
+}
+
+static int start_cold(const struct guest_exec *e, uint64_t mark, struct spawned *ret,
+		      struct err *err)
+{
+	struct spawn_plan plan = { .cwd = e->cwd,
+				   .flags = e->flags,
+				   .rows = e->rows,
+				   .cols = e->cols,
+				   .cpu_seconds = e->cpu_seconds,
+				   .mark = mark };
+	struct command c;
+	struct user u;
+	int r;
+
+	r = user_load(e->user, &u, err);
+	if (r < 0)
+		return r;
+	fill_argv(&c, e);
+	fill_envp(&c, e, &u);
+	plan.argv = c.argv;
+	plan.envp = c.envp;
+	plan.user = &u;
+	return spawn_start(&plan, ret, err);
+}
+
+static int start_process(struct guest *g, const struct guest_exec *e, struct spawned *ret,
+			 struct err *err)
+{
+	uint64_t mark = guest_new_mark(g);
+	int r = -ENOENT;
+
+	ret->mark = mark;
+	if (e->kind != EXEC_COMMAND)
+		r = warm_take(&g->warm, e, ret, err);
+	if (r == -ENOENT)
+		r = start_cold(e, mark, ret, err);
+	return r;
+}
+
+static void say_started(struct exec *x, const struct spawned *s)
+{
+	uint8_t frame[32];
+	struct wr w;
+
+	wire_begin(&w, frame, sizeof(frame), G_STARTED, x->id);
+	wr_u32(&w, (uint32_t)s->pid);
+	wr_u8(&w, s->warm);
+	conn_send(&x->guest->conn, frame, wire_finish(&w));
+}
+
+void exec_start(struct guest *g, uint32_t id, const struct guest_exec *e)
+{
+	struct spawned s = { .in = -1, .out = -1, .err = -1 };
+	struct err err = { 0 };
+	struct exec *x;
+	int r;
+
+	if (g->n_execs >= GUEST_EXECS_MAX) {
+		conn_send_error(&g->conn, id, E2BIG, "too many executions at once in this box");
+		return;
+	}
+	x = exec_create(g, id, e);
+	r = x ? start_process(g, e, &s, &err) : err_sys(&err, ENOMEM, "start an execution");
+	if (r < 0) {
+		conn_send_error(&g->conn, id, r, err.text);
+		free(x);
+		return;
+	}
+	say_started(x, &s);
+	exec_adopt(x, &s);
+	if (e->timeout_ms > 0)
+		deadline_set(&g->deadlines, &x->deadline, x->started_ns / 1000000 + e->timeout_ms);
+}

@@ -1,0 +1,246 @@
+#include "guest/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "spec/guest.h"
+
+#define STOP_PASSES 64
+#define LIMITS_TEXT_MAX 4096
+#define STAT_TEXT_MAX 1024
+
+int tree_open(struct tree_view *v, struct err *err)
+{
+	v->is_everything = getpid() == 1;
+	v->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (v->proc_fd < 0)
+		return err_sys(err, errno, "open '/proc'");
+	return 0;
+}
+
+void tree_close(struct tree_view *v)
+{
+	v->proc_fd = fd_close(v->proc_fd);
+}
+
+enum tree_claim tree_claim_of(uint64_t locks, uint64_t rss, uint64_t mark)
+{
+	if (locks == RLIM_INFINITY && rss == RLIM_INFINITY)
+		return TREE_FREE;
+	if (locks > GUEST_MARK_SUM || rss > GUEST_MARK_SUM || locks + rss != GUEST_MARK_SUM)
+		return TREE_TAMPERED;
+	return locks == mark ? TREE_MEMBER : TREE_FREE;
+}
+
+/* "Max file locks            7                    7                    locks": the second number.
+ */
+static int find_hard_limit(const char *text, const char *label, uint64_t *ret)
+{
+	const char *line = strstr(text, label);
+	char word[24];
+	size_t n;
+
+	if (!line)
+		return -EINVAL;
+	line += strlen(label);
+	line += strspn(line, " ");
+	line += strcspn(line, " \n");
+	line += strspn(line, " ");
+	n = strcspn(line, " \n");
+	if (n == 0 || n >= sizeof(word))
+		return -EINVAL;
+	memcpy(word, line, n);
+	word[n] = '\0';
+	if (strcmp(word, "unlimited") != 0)
+		return parse_u64(word, 0, UINT64_MAX, ret);
+	*ret = RLIM_INFINITY;
+	return 0;
+}
+
+int tree_parse_limits(const char *text, uint64_t *ret_locks, uint64_t *ret_rss)
+{
+	uint64_t locks, rss;
+
+	if (find_hard_limit(text, "Max file locks", &locks) < 0 ||
+	    find_hard_limit(text, "Max resident set", &rss) < 0)
+		return -EINVAL;
+	*ret_locks = locks;
+	*ret_rss = rss;
+	return 0;
+}
+
+int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads)
+{
+	/* Field 2 is the program's name in brackets; it may hold brackets, blanks and newlines. */
+	const char *p = strrchr(text, ')');
+	struct str rest, word = { 0 };
+	unsigned threads = 0;
+	char state;
+
+	if (!p || p[1] != ' ' || !p[2])
+		return -EINVAL;
+	state = p[2];
+	rest = str_of(p + 2);
+	for (int field = 3; field <= 20; field++)
+		if (!str_split(&rest, ' ', &word))
+			return -EINVAL;
+	for (size_t i = 0; i < word.len && i < 9; i++)
+		threads = threads * 10 + (unsigned)(word.data[i] - '0') % 10;
+	*ret_state = state;
+	*ret_threads = threads;
+	return 0;
+}
+
+/* prlimit() is a hundred times quicker but for processes of our own user only; the file is open to
+ * whom /proc shows the process. */
+static int read_limits(const struct tree_view *v, const char *name, pid_t pid, uint64_t *ret_locks,
+		       uint64_t *ret_rss)
+{
+	char path[32], text[LIMITS_TEXT_MAX];
+	struct rlimit locks, rss;
+	int r;
+
+	if (prlimit(pid, RLIMIT_LOCKS, NULL, &locks) == 0 &&
+	    prlimit(pid, RLIMIT_RSS, NULL, &rss) == 0) {
+		*ret_locks = locks.rlim_max;
+		*ret_rss = rss.rlim_max;
+		return 0;
+	}
+	r = str_format(path, sizeof(path), "%s/limits", name);
+	if (r == 0)
+		r = fd_read_file_at(v->proc_fd, path, text, sizeof(text));
+	return r < 0 ? r : tree_parse_limits(text, ret_locks, ret_rss);
+}
+
+/* The first thread of a process may be a zombie while others run. */
+static bool is_alive(const struct tree_view *v, const char *name, char *ret_state)
+{
+	char path[32], text[STAT_TEXT_MAX];
+	unsigned threads;
+
+	if (str_format(path, sizeof(path), "%s/stat", name) < 0 ||
+	    fd_read_file_at(v->proc_fd, path, text, sizeof(text)) < 0 ||
+	    tree_parse_stat(text, ret_state, &threads) < 0)
+		return false;
+	return (*ret_state != 'Z' && *ret_state != 'X') || threads > 1;
+}
+
+/* Sends signo to each live member (0: to none). How many live; *ret_running (may be NULL) counts
+ * those that a stop has not reached yet. */
+struct pass {
+	const struct tree_view *view;
+	uint64_t mark;
+	int signo;
+	int alive, running;
+};
+
+static void visit(struct pass *p, const char *name)
+{
+	uint64_t locks, rss;
+	uint32_t pid;
+	enum tree_claim claim;
+	char state;
+
+	if (parse_u32(name, 2, INT32_MAX, &pid) < 0 || (pid_t)pid == getpid())
+		return;
+	if (read_limits(p->view, name, (pid_t)pid, &locks, &rss) < 0)
+		return;
+	claim = tree_claim_of(locks, rss, p->mark);
+	if (claim == TREE_FREE || (claim == TREE_TAMPERED && !p->view->is_everything))
+		return;
+	if (!is_alive(p->view, name, &state))
+		return;
+	p->alive++;
+	/* D: waits in the kernel, for a child of vfork() at the longest, and cannot fork meanwhile.
+	 */
+	if (!strchr("TtDZ", state))
+		p->running++;
+	if (p->signo > 0)
+		(void)kill((pid_t)pid, p->signo);
+}
+
+struct kernel_dirent {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t size;
+	uint8_t type;
+	char name[];
+};
+
+/* getdents64 itself: opendir() would allocate and reopen for every pass. */
+static int run_pass(struct pass *p)
+{
+	_Alignas(struct kernel_dirent) char entries[4096];
+	long n;
+
+	p->alive = p->running = 0;
+	if (lseek(p->view->proc_fd, 0, SEEK_SET) < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, p->view->proc_fd, entries, sizeof(entries))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct kernel_dirent *d = (const void *)(entries + at);
+
+			if (d->name[0] >= '1' && d->name[0] <= '9')
+				visit(p, d->name);
+			at += d->size;
+		}
+	}
+	return n < 0 ? -errno : 0;
+}
+
+int tree_count(const struct tree_view *v, uint64_t mark)
+{
+	struct pass p = { .view = v, .mark = mark };
+	int r = run_pass(&p);
+
+	return r < 0 ? r : p.alive;
+}
+
+int tree_signal(const struct tree_view *v, uint64_t mark, int signo)
+{
+	struct pass p = { .view = v, .mark = mark, .signo = signo };
+	int r = run_pass(&p);
+
+	return r < 0 ? r : p.alive;
+}
+
+static void wait_briefly(int pass)
+{
+	struct timespec t = { .tv_nsec = pass < 4 ? 20000 : 500000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+int tree_kill(const struct tree_view *v, uint64_t mark)
+{
+	struct pass p = { .view = v, .mark = mark, .signo = SIGSTOP };
+	bool is_frozen = false;
+	int r;
+
+	for (int i = 0; i < STOP_PASSES && !is_frozen; i++) {
+		if (i > 0)
+			wait_briefly(i);
+		r = run_pass(&p);
+		if (r < 0)
+			return r;
+		/* The first pass has only just stopped them; D in it may mean a fork under way. */
+		is_frozen = p.alive == 0 || (i > 0 && p.running == 0);
+	}
+	p.signo = SIGKILL;
+	r = run_pass(&p);
+	if (r < 0)
+		return r;
+	return is_frozen ? 0 : -EBUSY;
+}

@@ -1,0 +1,36 @@
+/* All processes of an execution, however they detached themselves: each carries the execution's
+ * mark (see GUEST_MARK_SUM). A process whose two limits do not belong together has tampered with
+ * them and counts as part of every tree that is ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+struct tree_view {
+	int proc_fd;        /* owned: the /proc of our pid namespace */
+	bool is_everything; /* we are PID 1: whatever is not ours is the box's, tampered ones too */
+};
+
+enum tree_claim { TREE_FREE, TREE_MEMBER, TREE_TAMPERED };
+
+int tree_open(struct tree_view *v, struct err *err);
+void tree_close(struct tree_view *v);
+
+/* What the two hard limits say about a process. RLIM_INFINITY twice is a process of our own. */
+enum tree_claim tree_claim_of(uint64_t locks, uint64_t rss, uint64_t mark);
+/* Finds the two hard limits in the text of /proc/<pid>/limits. -EINVAL when they are not there. */
+int tree_parse_limits(const char *text, uint64_t *ret_locks, uint64_t *ret_rss);
+/* Finds state and thread count in the text of /proc/<pid>/stat, whatever the program's name holds.
+ */
+int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads);
+
+/* How many members live (zombies do not). -errno when /proc cannot be read. */
+int tree_count(const struct tree_view *v, uint64_t mark);
+/* Sends a signal to every live member; how many that were. */
+int tree_signal(const struct tree_view *v, uint64_t mark, int signo);
+/* Stops every member until no pass finds one that runs, then kills them all: what is stopped cannot
+ * fork away. They may take a moment to die. -EBUSY when they multiply faster than they stop. */
+int tree_kill(const struct tree_view *v, uint64_t mark);

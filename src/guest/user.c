@@ -1,0 +1,183 @@
+#include "guest/user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+
+/* The largest id that is one: 2^32 - 1 means "leave it" to the kernel. */
+#define ID_LAST (UINT32_MAX - 1)
+
+#define PASSWD_FIELDS 7 /* name:password:uid:gid:comment:home:shell */
+#define GROUP_FIELDS 4  /* name:password:gid:member,member */
+
+static int parse_id(struct str s, uint32_t *ret)
+{
+	uint64_t v = 0;
+
+	if (s.len == 0 || s.len > 10)
+		return -EINVAL;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.data[i] < '0' || s.data[i] > '9')
+			return -EINVAL;
+		v = v * 10 + (uint64_t)(s.data[i] - '0');
+	}
+	if (v > ID_LAST)
+		return -EINVAL;
+	*ret = (uint32_t)v;
+	return 0;
+}
+
+/* Exactly n fields, or the line does not count. */
+static bool split_fields(struct str line, struct str *ret, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++) {
+		const char *colon = line.len ? memchr(line.data, ':', line.len) : NULL;
+		size_t at;
+
+		if (!colon)
+			return false;
+		at = (size_t)(colon - line.data);
+		ret[i] = (struct str){ line.data, at };
+		line = (struct str){ colon + 1, line.len - at - 1 };
+	}
+	ret[n - 1] = line;
+	return line.len == 0 || !memchr(line.data, ':', line.len);
+}
+
+/* A field that fits and holds no NUL, with a stand-in where it is empty. */
+static bool copy_field(char *dst, size_t size, struct str s, const char *if_empty)
+{
+	if (s.len == 0)
+		return str_copy(dst, size, if_empty) == 0;
+	if (s.len >= size || memchr(s.data, '\0', s.len))
+		return false;
+	memcpy(dst, s.data, s.len);
+	dst[s.len] = '\0';
+	return true;
+}
+
+static bool parse_passwd(struct str line, struct user *ret)
+{
+	struct str f[PASSWD_FIELDS];
+	struct user u = { 0 };
+
+	if (!split_fields(line, f, PASSWD_FIELDS) || f[0].len == 0)
+		return false;
+	if (parse_id(f[2], &u.uid) < 0 || parse_id(f[3], &u.gid) < 0)
+		return false;
+	if (!copy_field(u.name, sizeof(u.name), f[0], "") ||
+	    !copy_field(u.home, sizeof(u.home), f[5], "/") ||
+	    !copy_field(u.shell, sizeof(u.shell), f[6], "/bin/sh"))
+		return false;
+	*ret = u;
+	return true;
+}
+
+static bool find_passwd(struct str text, const char *name, uint32_t uid, struct user *ret)
+{
+	struct str line;
+	struct user u;
+
+	while (str_split(&text, '\n', &line)) {
+		if (!parse_passwd(line, &u))
+			continue;
+		if (name ? strcmp(u.name, name) == 0 : u.uid == uid) {
+			*ret = u;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_member(struct str members, const char *name)
+{
+	struct str member;
+
+	while (str_split(&members, ',', &member))
+		if (str_is(member, name))
+			return true;
+	return false;
+}
+
+/* More groups than there is room for are left out: a group can only add rights. */
+static void add_group(struct user *u, uint32_t gid)
+{
+	if (gid == u->gid || u->ngroups == USER_GROUPS_MAX)
+		return;
+	for (size_t i = 0; i < u->ngroups; i++)
+		if (u->groups[i] == gid)
+			return;
+	u->groups[u->ngroups++] = gid;
+}
+
+static void find_groups(struct str text, struct user *u)
+{
+	struct str f[GROUP_FIELDS];
+	struct str line;
+	uint32_t gid;
+
+	while (u->name[0] && str_split(&text, '\n', &line))
+		if (split_fields(line, f, GROUP_FIELDS) && parse_id(f[2], &gid) == 0 &&
+		    is_member(f[3], u->name))
+			add_group(u, gid);
+}
+
+static void make_unnamed(uint32_t uid, struct user *ret)
+{
+	*ret = (struct user){ .uid = uid, .gid = uid, .home = "/", .shell = "/bin/sh" };
+}
+
+int user_find(struct str passwd, struct str group, const char *who, struct user *ret,
+	      struct err *err)
+{
+	bool is_number = who[0] && strspn(who, "0123456789") == strlen(who);
+	uint32_t uid = USER_DEFAULT;
+	struct user u;
+
+	if (is_number && parse_id(str_of(who), &uid) < 0)
+		return err_set(err, EINVAL, "user '%.40s': not an id", who);
+	if (is_number || !who[0]) {
+		if (!find_passwd(passwd, NULL, uid, &u))
+			make_unnamed(uid, &u);
+	} else if (!find_passwd(passwd, who, 0, &u)) {
+		return err_set(err, EINVAL, "user '%.60s': not in the box's passwd file", who);
+	}
+	find_groups(group, &u);
+	*ret = u;
+	return 0;
+}
+
+/* Opening must neither wait (a FIFO) nor have effects (a terminal, a file of /proc). */
+static int read_plain(const char *path, struct buf *b)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct statfs fs;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > USER_FILE_MAX)
+		return -ENOENT;
+	if (fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
+		return -ENOENT;
+	return fd_slurp(fd, b);
+}
+
+int user_load(const char *who, struct user *ret, struct err *err)
+{
+	_cleanup_(buf_done) struct buf passwd = { .max = USER_FILE_MAX };
+	_cleanup_(buf_done) struct buf group = { .max = USER_FILE_MAX };
+
+	if (read_plain("/etc/passwd", &passwd) < 0)
+		buf_clear(&passwd);
+	if (read_plain("/etc/group", &group) < 0)
+		buf_clear(&group);
+	return user_find((struct str){ buf_str(&passwd), passwd.len },
+			 (struct str){ buf_str(&group), group.len }, who, ret, err);
+}

@@ -1,0 +1,34 @@
+/* Who a program runs as: a look-up in the box's own passwd and group files. What is in them was
+ * written by whoever fills the box, so every line is taken as hostile: one that is not well-formed
+ * does not exist. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct err;
+
+#define USER_DEFAULT 1000u /* the box's user and group: what "" means */
+#define USER_NAME_MAX 64
+#define USER_PATH_MAX 256
+#define USER_GROUPS_MAX 64
+#define USER_FILE_MAX (1u << 20) /* bytes of a passwd or group file that are looked at */
+
+struct user {
+	uint32_t uid, gid;
+	size_t ngroups;
+	uint32_t groups[USER_GROUPS_MAX]; /* supplementary; gid is not among them */
+	char name[USER_NAME_MAX];         /* "" when the passwd file does not know the id */
+	char home[USER_PATH_MAX];         /* "/" then */
+	char shell[USER_PATH_MAX];        /* "/bin/sh" then */
+};
+
+/* Finds `who` (a name, a number, or "") in the texts of a passwd and a group file. A number, and
+ * the box's user, need not be known there. -EINVAL with a reason otherwise. */
+int user_find(struct str passwd, struct str group, const char *who, struct user *ret,
+	      struct err *err);
+/* The same with /etc/passwd and /etc/group; a file that is missing, or is not a plain
+ * file, counts as empty. */
+int user_load(const char *who, struct user *ret, struct err *err);

@@ -1,0 +1,53 @@
+/* A guest in a process of its own, without a box around it, and the client's side of its socket. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "spec/guest.h"
+
+struct guest_rig {
+	pid_t pid;
+	int sock;
+	uint8_t frame[WIRE_FRAME_MAX]; /* of the last rig_recv() */
+};
+
+/* What came for one id until its last frame. */
+struct rig_result {
+	struct buf out, err;
+	struct guest_exit exit; /* with is_exit */
+	bool is_exit;
+	int code; /* of a G_ERROR */
+	char text[256];
+	uint32_t pid;
+	uint64_t taken;
+	uint64_t entries, done;
+	unsigned ends; /* last frames seen; one is right */
+};
+
+/* Starts it and has seen its G_READY. */
+void rig_start(struct guest_rig *rig);
+/* Hangs up, waits for its end, and checks that it ended well (0) or as told (status). */
+void rig_stop(struct guest_rig *rig, int want_status);
+
+/* A request with argv (NULL-terminated) and an empty environment. */
+struct guest_exec rig_command(const char *const *argv);
+void rig_exec(struct guest_rig *rig, uint32_t id, const struct guest_exec *e);
+void rig_raw(struct guest_rig *rig, uint16_t type, uint32_t id, const void *data, size_t n);
+void rig_u64(struct guest_rig *rig, uint16_t type, uint32_t id, uint64_t v);
+void rig_signal(struct guest_rig *rig, uint32_t id, uint32_t signo, bool is_tree);
+/* The next frame, within ten seconds; false at the end of the socket. */
+bool rig_recv(struct guest_rig *rig, struct wire_head *head, struct rd *payload);
+/* True when nothing comes within this time. */
+bool rig_is_quiet(struct guest_rig *rig, int ms);
+/* Takes frames of this id, crediting output when told, until its last one. */
+void rig_collect(struct guest_rig *rig, uint32_t id, bool do_credit, struct rig_result *ret);
+/* One frame into the result; true when it was the last of the id. */
+bool rig_take(struct guest_rig *rig, uint32_t id, const struct wire_head *head, struct rd *payload,
+	      bool do_credit, struct rig_result *ret);
+void rig_result_done(struct rig_result *r);
+/* Runs /bin/sh -c script as one execution. */
+void rig_shell(struct guest_rig *rig, uint32_t id, const char *script, struct rig_result *ret);
