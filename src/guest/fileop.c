@@ -15,10 +15,19 @@ struct row {
 };
 
 static const struct row rows[FILE_OP_COUNT] = {
-	[FILE_STAT] = { files_stat, false },     [FILE_LIST] = { files_list, false },
-	[FILE_READ] = { files_read, false },     [FILE_WRITE] = { files_write, true },
-	[FILE_MKDIR] = { files_mkdir, false },   [FILE_RENAME] = { files_rename, false },
-	[FILE_REMOVE] = { files_remove, false }, [FILE_CHMOD] = { files_chmod, false },
+	/* files.c */
+	[FILE_STAT] = { files_stat, false },
+	[FILE_LIST] = { files_list, false },
+	[FILE_READ] = { files_read, false },
+	[FILE_MKDIR] = { files_mkdir, false },
+	[FILE_CHMOD] = { files_chmod, false },
+	/* write.c, remove.c */
+	[FILE_WRITE] = { files_write, true },
+	[FILE_RENAME] = { files_rename, false },
+	[FILE_REMOVE] = { files_remove, false },
+	/* tar_get.c, tar_put.c */
+	[FILE_TAR_GET] = { files_tar_get, false },
+	[FILE_TAR_PUT] = { files_tar_put, true },
 };
 
 static int run(struct fileop *op, struct err *err)

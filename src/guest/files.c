@@ -108,7 +108,7 @@ int files_list(struct fileop *op, struct err *err)
 }
 
 /* Looks before it opens: the open of a FIFO wakes its writer, that of a device may do anything. */
-static int open_regular(struct fileop *op, int flags, struct stat *st, struct err *err)
+int files_open_regular(struct fileop *op, int flags, struct stat *st, struct err *err)
 {
 	_close_ int seen = path_open(op->root_fd, op->f->path, O_PATH, err);
 	_close_ int fd = -1;
@@ -172,7 +172,7 @@ int files_read(struct fileop *op, struct err *err)
 {
 	struct guest_entry e;
 	struct stat st;
-	_close_ int fd = open_regular(op, O_RDONLY, &st, err);
+	_close_ int fd = files_open_regular(op, O_RDONLY, &st, err);
 	int r;
 
 	if (fd < 0)

@@ -24,7 +24,12 @@ int files_chmod(struct fileop *op, struct err *err);
 int files_write(struct fileop *op, struct err *err);
 int files_rename(struct fileop *op, struct err *err);
 int files_remove(struct fileop *op, struct err *err);
+int files_tar_get(struct fileop *op, struct err *err);
+int files_tar_put(struct fileop *op, struct err *err);
+int files_watch(struct fileop *op, struct err *err);
 
+/* Opens op's path, which must be a regular file: nothing else is opened for more than a look. */
+int files_open_regular(struct fileop *op, int flags, struct stat *ret, struct err *err);
 /* What both stat and list tell about a file. link: its target, or "". */
 struct guest_entry files_entry(const struct stat *st, const char *path, const char *link);
 /* EPERM for a set-user-id or set-group-id bit, EINVAL for bits that are no permissions. */

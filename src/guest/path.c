@@ -242,7 +242,7 @@ int path_locate_target(int root_fd, const char *path, bool make_parents, struct 
 	return err_sys(err, ELOOP, "open '%.150s'", path);
 }
 
-static int open_made_beneath(int dir_fd, const char *dir, struct err *err)
+static int open_made_beneath(int dir_fd, const char *dir)
 {
 	_close_ int at = path_open_beneath(dir_fd, ".", O_PATH | O_DIRECTORY);
 	char name[PATH_NAME];
@@ -260,12 +260,11 @@ static int open_made_beneath(int dir_fd, const char *dir, struct err *err)
 		(void)fd_close(at);
 		at = next;
 	}
-	if (at == -ELOOP)
-		return err_set(err, ELOOP, "'%.150s': goes through a symbolic link", dir);
-	return at < 0 ? err_sys(err, at, "directory '%.150s'", dir) : TAKE_FD(at);
+	return TAKE_FD(at);
 }
 
-int path_locate_beneath(int dir_fd, const char *path, struct path_spot *ret, struct err *err)
+int path_locate_beneath(int dir_fd, const char *path, bool make_parents, struct path_spot *ret,
+			struct err *err)
 {
 	char text[PATH_BYTES];
 	const char *dir, *name;
@@ -281,10 +280,12 @@ int path_locate_beneath(int dir_fd, const char *path, struct path_spot *ret, str
 		return r;
 	dir = strcmp(dir, "/") == 0 ? "." : dir; /* split() says "/" for a name alone */
 	fd = path_open_beneath(dir_fd, dir, O_PATH | O_DIRECTORY);
+	if (fd == -ENOENT && make_parents)
+		fd = open_made_beneath(dir_fd, dir);
+	if (fd == -ELOOP)
+		return err_set(err, ELOOP, "'%.150s': goes through a symbolic link", path);
 	if (fd < 0)
-		fd = open_made_beneath(dir_fd, dir, err);
-	if (fd < 0)
-		return fd;
+		return err_sys(err, fd, "directory '%.150s'", dir);
 	ret->dir = fd;
 	return str_copy(ret->name, sizeof(ret->name), name);
 }

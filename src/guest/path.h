@@ -41,9 +41,9 @@ int path_locate(int root_fd, const char *path, bool make_parents, struct path_sp
 /* The same, and while the name is a symbolic link, goes on to what that names inside the root. */
 int path_locate_target(int root_fd, const char *path, bool make_parents, struct path_spot *ret,
 		       struct err *err);
-/* Below dir_fd, refusing links and ".."; leading slashes are ignored. Missing directories are made.
- */
-int path_locate_beneath(int dir_fd, const char *path, struct path_spot *ret, struct err *err);
+/* Below dir_fd, refusing links and ".."; leading slashes are ignored. */
+int path_locate_beneath(int dir_fd, const char *path, bool make_parents, struct path_spot *ret,
+			struct err *err);
 
 /* Changes the mode of what an O_PATH descriptor names. */
 int path_chmod_fd(int fd, mode_t mode);

@@ -109,7 +109,8 @@ enum guest_file_op {
 	FILE_REMOVE,
 	FILE_CHMOD,
 	FILE_WATCH,   /* -> G_DONE with 0 when armed (not the end), G_EVENT... until G_CANCEL */
-	FILE_TAR_GET, /* directory or file as a tar stream -> G_DATA..., G_DONE */
+	FILE_TAR_GET, /* directory or file as a tar stream -> G_DATA..., G_DONE with its bytes; a
+			 G_ENTRY for each one left out of it or changed while it was read */
 	FILE_TAR_PUT, /* G_DATA... from the client, unpacked below path -> G_DONE */
 	FILE_OP_COUNT
 };
