@@ -25,7 +25,7 @@ static struct box *box_free(struct launch *l, struct box *b)
 		launch_unwatch(l, b->sock);
 		(void)close(b->sock);
 	}
-	stock_return(l, b->cgroup);
+	cell_return(l, &b->cell);
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
 	(void)fd_close(b->net_fd);
@@ -178,7 +178,7 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 		if (r < 0)
 			return r;
 	}
-	r = stock_cgroup(l, limits, &b->cgroup, err);
+	r = cell_take(l, limits, &b->cell, err);
 	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);
 }
 
@@ -237,7 +237,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 		b->net_fd = netns_of(&l->netns, b->pid);
 	(void)kill(b->pid, SIGKILL);
 	if (b->frozen) /* a frozen process dies when it thaws */
-		(void)cgroups_ops(l->cgroups)->freeze(b->cgroup, false, NULL);
+		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
 }
 
 static uint64_t rusage_us(const struct rusage *ru)
@@ -257,7 +257,7 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	if (b->state == BOX_BUILDING) /* its last words may still lie in the socket */
 		while (b->err.code == 0 && read_news(b) == NEWS_MAPS)
 			;
-	(void)cgroups_ops(l->cgroups)->usage(b->cgroup, &usage, NULL);
+	(void)cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, NULL);
 	/* The kernel adds up what PID 1 and all it reaped have used. */
 	if (usage.cpu_us < rusage_us(ru))
 		usage.cpu_us = rusage_us(ru);

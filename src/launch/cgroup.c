@@ -181,3 +181,8 @@ struct cgroup *cgroup_new(struct cgroups *all)
 	(void)snprintf(cg->name, sizeof(cg->name), "%x", all->made++);
 	return cg;
 }
+
+void cgroup_house(struct cgroup *cg, unsigned residents)
+{
+	cg->residents = residents;
+}

@@ -47,5 +47,8 @@ const struct cgroup_ops *cgroups_ops(const struct cgroups *all);
 unsigned cgroups_missing(const struct cgroups *all); /* enum cgroup_controller bits not enforced */
 /* What kept cgroups_open() from a better kind, for a person to read; "" when nothing did. */
 const char *cgroups_why(const struct cgroups *all);
+/* The launcher keeps this many processes of its own in the group: limits, usage and reset leave
+ * them out. To be said before limit(). */
+void cgroup_house(struct cgroup *cg, unsigned residents);
 /* Kills and removes what dead launchers left; how many groups that were. */
 int cgroups_sweep(struct cgroups *all);

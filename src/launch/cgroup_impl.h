@@ -51,6 +51,7 @@ struct cgroup {
 	struct limits set; /* in force; 0 where nothing was written yet */
 	uint64_t memory_base, cpu_base_us, peak_bytes;
 	uint32_t oom_base;
+	unsigned residents; /* processes of the launcher's own in it */
 	int peak_fd; /* v2, once reset: a memory.peak whose own maximum began there; else -1 */
 };
 

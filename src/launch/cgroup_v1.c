@@ -233,7 +233,7 @@ static int set_pids(struct cgroup *cg, uint32_t pids, struct err *err)
 
 	if (pids == cg->set.pids || !has(cg->all, HIER_PIDS))
 		return 0;
-	r = write_one(cg, HIER_PIDS, "pids.max", pids);
+	r = write_one(cg, HIER_PIDS, "pids.max", pids + cg->residents);
 	if (r < 0)
 		return err_sys(err, r, "process limit %u: write pids.max", pids);
 	cg->set.pids = pids;
@@ -381,7 +381,7 @@ static int v1_usage(struct cgroup *cg, struct box_usage *ret, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "read usage of control group %s", cg->name);
 	u.cpu_us = cpu_ns / 1000;
-	u.pids = (uint32_t)pids;
+	u.pids = (uint32_t)above(pids, cg->residents);
 	*ret = u;
 	return 0;
 }
@@ -389,13 +389,15 @@ static int v1_usage(struct cgroup *cg, struct box_usage *ret, struct err *err)
 /* pids.current also counts what is dying and no longer listed. */
 static bool is_populated(struct cgroup *cg)
 {
-	uint64_t n = 1;
+	uint64_t n = cg->residents + 1;
 	char procs[16];
 
 	if (has(cg->all, HIER_PIDS))
 		return cgroup_read_u64(cg->all->place[HIER_PIDS].dir, cg->name, "pids.current",
 				       &n) < 0 ||
-		       n > 0;
+		       n > cg->residents;
+	if (cg->residents > 0)
+		return true; /* cannot be told from a tenant's process: not reused */
 	return cgroup_read(cg->all->place[first_joined(cg)].dir, cg->name, "cgroup.procs", procs,
 			   sizeof(procs)) != 0;
 }

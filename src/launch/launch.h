@@ -26,7 +26,15 @@ struct source {
 	void (*ready)(struct launch *l, struct source *self);
 };
 
-#define CGROUP_STOCK_MAX 256
+/* A cgroup, and a process of ours parked in it. Entering a v1 cgroup can wait 10 ms for the kernel;
+ * the parked process has done that ahead, and what it clones is born inside. */
+struct cell {
+	struct cgroup *cgroup; /* owned */
+	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
+	int seed_sock;         /* owned; its end ends the seed */
+};
+
+#define CELL_STOCK_MAX 256
 
 struct template
 {
@@ -49,13 +57,13 @@ struct box {
 	enum box_state state;
 	struct template *tmpl; /* borrowed: templates are never moved */
 	struct box_plan plan;
-	struct cgroup *cgroup; /* owned */
-	pid_t pid;             /* a child of ours, so it cannot be reused before we reap it */
-	int sock;              /* our end of the control socket; the client's once claimed */
-	uint32_t claim_id;     /* L_CLAIM that waits for it; 0: made for the pool */
-	uint32_t destroy_id;   /* L_DESTROY that waits for its end */
-	uint32_t flags;        /* enum launch_box_flag */
-	int net_fd;            /* held from the kill to the recycling */
+	struct cell cell;
+	pid_t pid;           /* a child of ours, so it cannot be reused before we reap it */
+	int sock;            /* our end of the control socket; the client's once claimed */
+	uint32_t claim_id;   /* L_CLAIM that waits for it; 0: made for the pool */
+	uint32_t destroy_id; /* L_DESTROY that waits for its end */
+	uint32_t flags;      /* enum launch_box_flag */
+	int net_fd;          /* held from the kill to the recycling */
 	bool frozen;
 	uint64_t began_ns, step_ns[STEP_COUNT];
 	struct err err; /* why it could not be built */
@@ -73,9 +81,9 @@ struct launch {
 	int view_ns;   /* owned: the machine's mounts, our copy */
 	bool rootless, closing;
 	uint32_t landlock_abi;
-	struct cgroups *cgroups;                       /* owned */
-	struct cgroup *cgroup_stock[CGROUP_STOCK_MAX]; /* owned */
-	unsigned cgroup_count, cgroup_want;
+	struct cgroups *cgroups;           /* owned */
+	struct cell cells[CELL_STOCK_MAX]; /* those that wait */
+	unsigned cell_count, cell_want;
 	struct netns netns;
 	struct ids ids;
 	struct seccomp_filter filters[PROFILE_COUNT];
@@ -96,12 +104,13 @@ int boxes_write_maps(struct launch *l, struct box *b, struct err *err);
 
 /* spawn.c: the process itself. */
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err);
+void spawn_seed(struct launch *l, struct cgroup *cg, int sock) __attribute__((noreturn));
 
-/* stock.c: cgroups made ahead. */
-int stock_cgroup(struct launch *l, const struct limits *limits, struct cgroup **ret,
-		 struct err *err);
-void stock_return(struct launch *l, struct cgroup *cg);
-bool stock_refill(struct launch *l);
+/* cell.c: cgroups made ahead. */
+int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err);
+void cell_return(struct launch *l, struct cell *cell);
+bool cell_refill(struct launch *l);
+void cell_done(struct launch *l, struct cell *cell);
 
 /* pool.c: finished boxes that wait. */
 struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits);

@@ -222,7 +222,7 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 	for (int p = 0; p < PROFILE_COUNT && r == 0; p++)
 		r = seccomp_build((enum seccomp_profile)p, &l->filters[p], err);
 	l->landlock_abi = landlock_abi();
-	l->cgroup_want = o->spare_cgroups < CGROUP_STOCK_MAX ? o->spare_cgroups : CGROUP_STOCK_MAX;
+	l->cell_want = o->spare_cgroups < CELL_STOCK_MAX ? o->spare_cgroups : CELL_STOCK_MAX;
 	return r < 0 ? r : watch_basics(l, err);
 }
 
@@ -240,7 +240,7 @@ static void destroy_all(struct launch *l)
 /* One thing at a time, so that a request never waits for more than one. */
 static bool idle_work(struct launch *l)
 {
-	return pool_refill(l) || netns_refill(&l->netns) || stock_refill(l);
+	return pool_refill(l) || netns_refill(&l->netns) || cell_refill(l);
 }
 
 static void serve(struct launch *l)
@@ -275,8 +275,8 @@ static void serve(struct launch *l)
 static void teardown(struct launch *l)
 {
 	l->closing = true;
-	while (l->cgroup_count > 0)
-		cgroups_ops(l->cgroups)->destroy(l->cgroup_stock[--l->cgroup_count]);
+	while (l->cell_count > 0)
+		cell_done(l, &l->cells[--l->cell_count]);
 	if (l->cgroups)
 		l->cgroups = cgroups_close(l->cgroups);
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
@@ -347,7 +347,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		else if (c == 'n')
 			r = parse_u32(optarg, 0, NETNS_STOCK_MAX, &o->spare_netns);
 		else if (c == 'g')
-			r = parse_u32(optarg, 0, CGROUP_STOCK_MAX, &o->spare_cgroups);
+			r = parse_u32(optarg, 0, CELL_STOCK_MAX, &o->spare_cgroups);
 		else
 			r = -EINVAL;
 	}

@@ -90,21 +90,17 @@ void netns_done(struct netns *n)
 	buf_done(&n->seen);
 }
 
-int netns_enter_new(struct netns *n, struct err *err)
+int netns_take(struct netns *n, struct err *err)
 {
-	_close_ int fd = -1;
+	int r, fd;
 
-	if (n->count == 0)
-		return make(n, err);
-	fd = n->stock[--n->count];
-	return setns(fd, CLONE_NEWNET) < 0 ? err_sys(err, errno, "enter network namespace") : 0;
-}
-
-int netns_enter_host(struct netns *n, struct err *err)
-{
-	return setns(n->host_fd, CLONE_NEWNET) < 0
-		       ? err_sys(err, errno, "enter the machine's network")
-		       : 0;
+	if (n->count > 0)
+		return n->stock[--n->count];
+	r = make(n, err);
+	if (r < 0)
+		return r;
+	fd = current(n);
+	return fd < 0 ? err_sys(err, errno, "network namespace") : fd;
 }
 
 int netns_of(struct netns *n, int pid)

@@ -22,9 +22,9 @@ struct netns {
 
 int netns_init(struct netns *n, int proc_fd, unsigned want, struct err *err);
 void netns_done(struct netns *n);
-/* Moves the caller into an unused namespace: from stock, else a new one. */
-int netns_enter_new(struct netns *n, struct err *err);
-int netns_enter_host(struct netns *n, struct err *err);
+/* An unused namespace, from stock or new: its descriptor, the caller's. The caller may find itself
+ * in another namespace afterwards. */
+int netns_take(struct netns *n, struct err *err);
 /* The namespace of a box, held beyond its end; -1 when it cannot be had. */
 int netns_of(struct netns *n, int pid);
 /* Takes fd. True when the namespace was as good as new and is back in stock. */

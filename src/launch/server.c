@@ -248,7 +248,7 @@ static int on_usage(struct launch *l, struct request *q, struct err *err)
 
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
-	r = cgroups_ops(l->cgroups)->usage(b->cgroup, &usage, err);
+	r = cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, err);
 	if (r < 0)
 		return r;
 	wire_begin(&w, frame, sizeof(frame), L_USED, q->id);
@@ -268,7 +268,7 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 		return err->code ? -err->code : -EPROTO;
 	if (cgroups_missing(l->cgroups) & CONTROLLER_FREEZER)
 		return err_set(err, ENOTSUP, "pause needs a cgroup freezer: see holt doctor");
-	r = cgroups_ops(l->cgroups)->freeze(b->cgroup, on, err);
+	r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, on, err);
 	if (r < 0)
 		return r;
 	b->frozen = on;
@@ -293,7 +293,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	     limits.inodes != b->plan.limits.inodes || limits.nofile != b->plan.limits.nofile))
 		r = err_set(err, EINVAL, "disk, inodes and open files of a live box are fixed");
 	if (r == 0)
-		r = cgroups_ops(l->cgroups)->limit(b->cgroup, &limits, err);
+		r = cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &limits, err);
 	if (r < 0)
 		return r;
 	b->plan.limits = limits;
