@@ -130,6 +130,17 @@ static int add_env(const char *text, struct guest_exec *e, struct err *err)
 
 _Static_assert(OPT_LIST_MAX + 8 < GUEST_ARGS_MAX, "every --env has its place");
 
+/* A box inherits nothing; these are what programs take for granted. */
+static void add_default(struct guest_exec *e, const char *text)
+{
+	size_t n = strcspn(text, "=") + 1;
+
+	for (size_t i = 0; i < e->envc; i++)
+		if (strncmp(e->envp[i], text, n) == 0)
+			return;
+	e->envp[e->envc++] = text;
+}
+
 static void add_terminal(struct guest_exec *e)
 {
 	const char *term = getenv("TERM");
@@ -137,7 +148,7 @@ static void add_terminal(struct guest_exec *e)
 	e->flags |= EXEC_PTY;
 	(void)term_size(&e->rows, &e->cols);
 	if (term)
-		e->envp[e->envc++] = term - strlen("TERM="); /* getenv points behind the name */
+		add_default(e, term - strlen("TERM=")); /* getenv points behind the name */
 }
 
 static uint32_t deadline(const struct box_args *a)
@@ -165,12 +176,14 @@ int box_args_exec(const struct box_args *a, struct guest_exec *ret, struct err *
 	ret->output_limit = a->output_limit;
 	if (a->json && ret->output_limit == 0)
 		ret->output_limit = OUTPUT_JSON_DEFAULT;
-	if (a->tty)
-		add_terminal(ret);
 	for (size_t i = 0; i < a->env.len; i++) {
 		r = add_env(a->env.items[i], ret, err);
 		if (r < 0)
 			return r;
 	}
+	if (a->tty)
+		add_terminal(ret);
+	add_default(ret, "PATH=/usr/local/bin:/usr/bin:/bin");
+	add_default(ret, "LANG=C.UTF-8");
 	return 0;
 }
