@@ -8,9 +8,10 @@
 #include "guest/spawn.h"
 
 struct warm {
-	int python_fd;  /* the in-box Python template's socket, -1: none */
-	int node_fd;    /* the waiting Node's socket, -1: none */
-	struct spawned node; /* its process and streams while it waits */
+	int python_fd;       /* owned: the in-box Python template's socket, -1: none */
+	int parked_fd;       /* owned: the socket of the Python that waits, -1: none */
+	pid_t parked_pid;
+	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */
 };
 
 void warm_init(struct warm *w);

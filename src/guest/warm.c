@@ -1,0 +1,263 @@
+#include "guest/warm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "guest/user.h"
+#include "guest/node.h"
+#include "spec/warm.h"
+
+#define LOGIN_VARS 4
+#define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
+
+void warm_init(struct warm *w)
+{
+	*w = (struct warm){ .python_fd = -1,
+			    .parked_fd = -1,
+			    .node = { .in = -1, .out = -1, .err = -1 } };
+}
+
+void warm_done(struct warm *w)
+{
+	w->python_fd = fd_close(w->python_fd);
+	w->parked_fd = fd_close(w->parked_fd);
+	spawn_close(&w->node);
+}
+
+static void drop_parked(struct warm *w)
+{
+	w->parked_fd = fd_close(w->parked_fd);
+	w->parked_pid = 0;
+}
+
+/* Without the template there is no Python any more; those that wait are served. */
+static void drop_template(struct warm *w)
+{
+	w->python_fd = fd_close(w->python_fd);
+}
+
+static int wait_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int r;
+
+	do
+		r = poll(&p, 1, PARK_WAIT_MS);
+	while (r < 0 && errno == EINTR);
+	return r > 0 ? 0 : -ETIMEDOUT;
+}
+
+/* Takes the next parked Python from the template. */
+static int take_parked(struct warm *w)
+{
+	struct warm_parked parked;
+	size_t nfds = 1;
+	ssize_t n = wait_readable(w->python_fd);
+	int fd = -1;
+
+	if (n == 0)
+		n = fd_recv(w->python_fd, &parked, sizeof(parked), &fd, &nfds);
+	if (n != (ssize_t)sizeof(parked) || nfds != 1 || parked.pid <= 0) {
+		(void)fd_close(fd);
+		drop_template(w);
+		return -ENOENT;
+	}
+	w->parked_fd = fd;
+	w->parked_pid = parked.pid;
+	return 0;
+}
+
+int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
+{
+	int r;
+
+	w->python_fd = python_fd;
+	(void)fd_cloexec(python_fd, true);
+	r = take_parked(w);
+	return r < 0 ? err_set(err, ENOENT, "the waiting Python is gone") : 0;
+}
+
+static int need_parked(struct warm *w)
+{
+	char ask = WARM_FORK;
+
+	if (w->parked_fd >= 0)
+		return 0;
+	if (w->python_fd < 0)
+		return -ENOENT;
+	if (fd_send(w->python_fd, &ask, 1, NULL, 0) != 1) {
+		drop_template(w);
+		return -ENOENT;
+	}
+	return take_parked(w);
+}
+
+/* Settings that the interpreter reads at its start, with the value it was started with. Anything
+ * else would have made a different interpreter. */
+static const struct {
+	const char *name;
+	const char *value;
+} fixed[] = {
+	{ "PATH", WARM_PATH }, { "HOME", WARM_HOME }, { "LANG", WARM_LANG }, { "LC_CTYPE", WARM_LANG },
+	{ "LC_ALL", WARM_LANG },
+};
+
+static bool is_servable_var(const char *var)
+{
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		size_t n = strlen(fixed[i].name);
+
+		if (strncmp(var, fixed[i].name, n) == 0 && var[n] == '=')
+			return strcmp(var + n + 1, fixed[i].value) == 0;
+	}
+	/* Only this one is looked at again when a program takes over. */
+	if (strncmp(var, "PYTHONUNBUFFERED=", 17) == 0)
+		return true;
+	return strncmp(var, "PYTHON", 6) != 0;
+}
+
+static bool is_servable(const struct guest_exec *e)
+{
+	if ((e->flags & EXEC_PTY) || !utf8_is_valid(e->code, strlen(e->code)))
+		return false;
+	for (size_t i = 0; i < e->envc; i++)
+		if (!is_servable_var(e->envp[i]))
+			return false;
+	return true;
+}
+
+/* Our ends come back in ours, the interpreter's in fds (owned, but for a borrowed 0). */
+static int open_streams(bool has_stdin, struct spawned *ours, int fds[WARM_STREAMS])
+{
+	int *const mine[WARM_STREAMS] = { &ours->in, &ours->out, &ours->err };
+
+	for (int i = 0; i < WARM_STREAMS; i++) {
+		int p[2], my_end = i == 0 ? 1 : 0;
+
+		if (i == 0 && !has_stdin)
+			continue;
+		if (pipe2(p, O_CLOEXEC) < 0)
+			return -errno;
+		(void)fcntl(p[my_end], F_SETFL, O_NONBLOCK);
+		*mine[i] = p[my_end];
+		fds[i] = p[!my_end];
+	}
+	return 0;
+}
+
+static void close_streams(int fds[WARM_STREAMS])
+{
+	for (int i = 0; i < WARM_STREAMS; i++)
+		if (fds[i] != STDIN_FILENO)
+			(void)fd_close(fds[i]);
+}
+
+static int fill_run(const struct user *u, uint64_t mark, struct warm_run *ret)
+{
+	*ret = (struct warm_run){ .mark = mark, .uid = u->uid, .gid = u->gid };
+	if (u->ngroups > WARM_GROUPS_MAX)
+		return -E2BIG;
+	ret->ngroups = (uint32_t)u->ngroups;
+	memcpy(ret->groups, u->groups, u->ngroups * sizeof(u->groups[0]));
+	return str_copy(ret->home, sizeof(ret->home), u->home);
+}
+
+/* One message: who to be, what to run, and the streams. */
+static int send_order(int sock, const struct warm_run *run, const struct guest_exec *e,
+		      const int fds[WARM_STREAMS])
+{
+	char message[sizeof(*run) + WIRE_FRAME_MAX];
+	long n = guest_put_exec(message + sizeof(*run), WIRE_FRAME_MAX, 1, e);
+	int answer = 0;
+	ssize_t r;
+
+	if (n < 0)
+		return (int)n;
+	memcpy(message, run, sizeof(*run));
+	r = fd_send(sock, message, sizeof(*run) + (size_t)n, fds, WARM_STREAMS);
+	if (r < 0)
+		return (int)r;
+	if (!e->cwd[0])
+		return 0;
+	if (wait_readable(sock) < 0 ||
+	    fd_recv(sock, &answer, sizeof(answer), NULL, NULL) != (ssize_t)sizeof(answer))
+		return -EPIPE;
+	return answer;
+}
+
+/* EXEC_LOGIN as for any program: variables of the request win over those of the passwd file. */
+static void add_login(struct guest_exec *e, const struct user *u, char store[][USER_PATH_MAX + 16])
+{
+	const char *const vars[LOGIN_VARS][2] = {
+		{ "HOME", u->home }, { "USER", u->name }, { "LOGNAME", u->name }, { "SHELL", u->shell }
+	};
+
+	for (size_t i = 0; (e->flags & EXEC_LOGIN) && i < LOGIN_VARS; i++) {
+		size_t n = strlen(vars[i][0]);
+		bool has = !vars[i][1][0] || e->envc >= GUEST_ARGS_MAX;
+
+		for (size_t k = 0; k < e->envc && !has; k++)
+			has = strncmp(e->envp[k], vars[i][0], n) == 0 && e->envp[k][n] == '=';
+		if (!has && str_format(store[i], sizeof(store[i]), "%s=%s", vars[i][0], vars[i][1]) == 0)
+			e->envp[e->envc++] = store[i];
+	}
+	e->envp[e->envc] = NULL;
+}
+
+static int take_python(struct warm *w, const struct guest_exec *e, const struct user *u,
+		       struct spawned *ret)
+{
+	struct spawned ours = { .in = -1, .out = -1, .err = -1, .warm = 1, .mark = ret->mark };
+	int fds[WARM_STREAMS] = { STDIN_FILENO, -1, -1 };
+	struct warm_run run;
+	int r = fill_run(u, ret->mark, &run);
+
+	if (r == 0)
+		r = open_streams(e->flags & EXEC_STDIN, &ours, fds);
+	if (r == 0)
+		r = send_order(w->parked_fd, &run, e, fds);
+	ours.pid = w->parked_pid;
+	drop_parked(w);
+	close_streams(fds);
+	if (r < 0) {
+		spawn_close(&ours);
+		return -ENOENT;
+	}
+	*ret = ours;
+	return 0;
+}
+
+int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err)
+{
+	char login[LOGIN_VARS][USER_PATH_MAX + 16];
+	struct guest_exec full = *e;
+	struct user u;
+
+	if (user_load(e->user, &u, NULL) < 0)
+		return -ENOENT;
+	add_login(&full, &u, login);
+	if (e->kind == EXEC_NODE)
+		return node_take(w, &full, &u, ret, err);
+	if (e->kind != EXEC_PYTHON || !is_servable(&full) || need_parked(w) < 0)
+		return -ENOENT;
+	return take_python(w, &full, &u, ret);
+}
+
+void warm_reaped(struct warm *w, pid_t pid)
+{
+	if (w->parked_fd >= 0 && pid == w->parked_pid)
+		drop_parked(w);
+	if (w->node.pid > 0 && pid == w->node.pid) {
+		spawn_close(&w->node);
+		w->node.pid = 0;
+	}
+}

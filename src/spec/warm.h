@@ -1,0 +1,37 @@
+/* What holt-init and the Pythons that wait in its box say to each other, over SOCK_SEQPACKET sockets
+ * that were made before any foreign code ran.
+ *
+ * The in-box template parks one Python by itself and another for each WARM_FORK; of each it tells by
+ * a struct warm_parked with the new one's socket. A parked one takes one message: a struct warm_run, a
+ * G_EXEC frame behind it, and its three standard streams. It answers an int, 0 or a negative errno (it
+ * could not begin, and ends), only when the frame has a cwd. */
+#pragma once
+
+#include <stdint.h>
+
+#define WARM_FORK 'f'
+#define WARM_STREAMS 3
+#define WARM_GROUPS_MAX 64
+#define WARM_HOME_MAX 256
+
+struct warm_parked {
+	int32_t pid; /* in the box */
+};
+
+struct warm_run {
+	uint64_t mark; /* GUEST_MARK_SUM; 0: none */
+	uint32_t uid, gid;
+	uint32_t ngroups;
+	uint32_t groups[WARM_GROUPS_MAX];
+	char home[WARM_HOME_MAX]; /* the working directory when the frame has none */
+};
+
+/* Versions 3.MIN to 3.MAX are known to behave after a fork; any other starts cold. */
+#define WARM_PYTHON_MIN 8
+#define WARM_PYTHON_MAX 13
+
+/* What the template interpreter is started with. A request for another start (other PYTHON* settings,
+ * locale, home or search path) cannot be served by a copy of it. */
+#define WARM_PATH "/usr/local/bin:/usr/bin:/bin"
+#define WARM_HOME "/home/user"
+#define WARM_LANG "C.UTF-8"

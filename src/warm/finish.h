@@ -1,0 +1,17 @@
+/* The end of an interpreter. Python takes itself apart object by object at its end, which in a forked
+ * process copies most of the template's memory first. Where nothing that can be observed would happen
+ * on the way (no finalizer, thread, exit callback or extension module of the run's own is left), the
+ * streams are flushed and the process ends; in every other case the interpreter's own way is taken. */
+#pragma once
+
+struct err;
+struct python;
+
+/* In the template, after its imports: moves all objects out of the garbage collector's sight. */
+int finish_prepare(struct python *py, struct err *err);
+/* In a child, before its program runs: from here on what is new is the program's. */
+int finish_begin(struct python *py);
+/* Ends the interpreter: the exit code, `status` unless the end itself fails. */
+int finish_run(struct python *py, int status);
+/* Goes the short way without ending, to have its memory at hand. */
+void finish_touch(struct python *py);

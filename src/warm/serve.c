@@ -1,0 +1,206 @@
+#include "warm/serve.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "launch/box.h"
+#include "launch/mounts.h"
+#include "launch/zygote.h"
+#include "spec/guest.h"
+#include "warm/python.h"
+#include "warm/worker.h"
+
+#define REAP_MS 50
+
+/* One box to be made, in the process that makes it. */
+struct job {
+	struct zygote_make make;
+	int fds[ZYGOTE_FDS]; /* owned */
+};
+
+static int ask(int sock, char word)
+{
+	ssize_t n;
+
+	if (fd_send(sock, &word, 1, NULL, 0) != 1)
+		return -EPIPE;
+	n = fd_recv(sock, &word, 1, NULL, NULL);
+	return n == 1 ? 0 : -EPIPE;
+}
+
+/* Programs expect localhost to work, also without a network. */
+static int loopback_up(void)
+{
+	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	_close_ int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+}
+
+/* The box's user namespace comes first, and gives the right to all the others. */
+static int make_namespaces(struct job *j, struct err *err)
+{
+	int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWPID;
+	bool has_net = j->make.plan.net == NET_NONE;
+	int r;
+
+	if (unshare(CLONE_NEWUSER) < 0)
+		return err_sys(err, errno, "user namespace");
+	if (ask(j->fds[ZYGOTE_SOCK], ZYGOTE_ASK_MAPS) < 0)
+		return err_set(err, EPIPE, "the launcher is gone");
+	r = box_become_root(&j->make.plan, err);
+	if (r < 0)
+		return r;
+	if (unshare(flags | (has_net ? CLONE_NEWNET : 0)) < 0)
+		return err_sys(err, errno, "namespaces");
+	r = has_net ? loopback_up() : 0;
+	return r < 0 ? err_sys(err, r, "loopback device") : 0;
+}
+
+/* The root becomes a copy of the template's tree that the launcher made: our own tree, with the /proc
+ * that a new one may be mounted beside, is then taken off as a whole. */
+static int make_root(struct job *j, struct err *err)
+{
+	int r = mounts_attach(j->fds[ZYGOTE_TREE], ZYGOTE_STAGE, err);
+
+	if (r < 0)
+		return r;
+	if (chdir(ZYGOTE_STAGE) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+		return err_sys(err, errno, "enter the box's root");
+	r = box_mount(&j->make.plan, err);
+	if (r < 0)
+		return r;
+	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		return err_sys(err, errno, "detach the template's root");
+	return 0;
+}
+
+/* The in-box template: the same walls as holt-init's, and never a program of the box's in it. */
+static _Noreturn void become_template(struct python *py, struct job *j, int sock)
+{
+	struct err err = { 0 };
+
+	if (box_confine(&j->make.plan, true, &err) < 0)
+		_exit(1);
+	worker_serve(py, sock);
+}
+
+/* PID 1 of the box: forks the in-box template, then is holt-init. */
+static int become_init(struct python *py, struct job *j, struct err *err)
+{
+	int pair[2], r;
+	pid_t pid;
+
+	if (ask(j->fds[ZYGOTE_SOCK], ZYGOTE_ASK_WATCH) < 0)
+		return err_set(err, EPIPE, "the launcher is gone");
+	r = make_root(j, err);
+	if (r < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "interpreter's socket");
+	pid = fork();
+	if (pid < 0)
+		return err_sys(err, errno, "fork the interpreter");
+	if (pid == 0)
+		become_template(py, j, pair[1]);
+	r = box_confine(&j->make.plan, true, err);
+	return r < 0 ? r : box_exec_init(&j->make.plan, j->fds[ZYGOTE_SOCK], pair[0], err);
+}
+
+static _Noreturn void give_up(struct job *j, const struct err *err)
+{
+	char frame[512];
+	long n = guest_put_error(frame, sizeof(frame), 0, err->code, err->text);
+
+	if (n > 0)
+		(void)fd_send(j->fds[ZYGOTE_SOCK], frame, (size_t)n, NULL, 0);
+	_exit(1);
+}
+
+/* In a child of the template interpreter's. Its own child is the box; it ends at once, so that the
+ * launcher, which is the reaper of all orphans, becomes the box's parent. */
+static _Noreturn void make_box(struct python *py, struct job *j)
+{
+	struct err err = { 0 };
+	pid_t pid;
+
+	(void)close(SERVE_FD);
+	j->make.plan.init_fd = j->fds[ZYGOTE_INIT];
+	j->make.plan.filter = j->make.filter;
+	if (make_namespaces(j, &err) < 0)
+		give_up(j, &err);
+	pid = fork();
+	if (pid < 0) {
+		(void)err_sys(&err, errno, "first process of the box");
+		give_up(j, &err);
+	}
+	if (pid == 0) {
+		(void)become_init(py, j, &err);
+		give_up(j, &err);
+	}
+	_exit(0);
+}
+
+static int receive(struct job *j)
+{
+	size_t nfds = ZYGOTE_FDS;
+	ssize_t n = fd_recv(SERVE_FD, &j->make, sizeof(j->make), j->fds, &nfds);
+
+	if (n <= 0)
+		return n < 0 ? (int)n : -EPIPE;
+	if ((size_t)n != sizeof(j->make) || nfds != ZYGOTE_FDS ||
+	    j->make.plan.filter_len > SECCOMP_INSN_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+/* Children are short-lived; while there are any, they are looked after every now and then. */
+static void wait_for_order(unsigned *children)
+{
+	struct pollfd p = { .fd = SERVE_FD, .events = POLLIN };
+
+	while (poll(&p, 1, *children ? REAP_MS : -1) <= 0 || p.revents == 0)
+		while (*children && waitpid(-1, NULL, WNOHANG) > 0)
+			--*children;
+}
+
+int serve_boxes(struct python *py)
+{
+	struct job j;
+	unsigned children = 0;
+	char word = ZYGOTE_READY;
+
+	if (fd_send(SERVE_FD, &word, 1, NULL, 0) != 1)
+		return 1;
+	for (;;) {
+		pid_t pid;
+
+		wait_for_order(&children);
+		if (receive(&j) < 0)
+			return 0;
+		pid = fork();
+		if (pid == 0)
+			make_box(py, &j);
+		children += pid > 0;
+		for (int i = 0; i < ZYGOTE_FDS; i++)
+			(void)close(j.fds[i]); /* a failed fork is seen as the end of the socket */
+	}
+}
+
+int serve_failed(const struct err *err)
+{
+	(void)fd_send(SERVE_FD, err->text, strlen(err->text) + 1, NULL, 0);
+	return 1;
+}
