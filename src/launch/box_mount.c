@@ -101,15 +101,30 @@ static int mount_overlay(const char *lower, const char *second, const char *path
 	return fd < 0 ? fd : mounts_attach(fd, path, err);
 }
 
+/* The layer that takes a box's changes. Its root may add to these directories and replace what is
+ * in them; files of the layers below keep an owner that is nobody in the box. */
+static int make_upper(const struct box_plan *plan, struct err *err)
+{
+	static const char *const dirs[] = { DISK "/upper",     DISK "/upper/etc",
+					    DISK "/upper/opt", DISK "/upper/root",
+					    DISK "/upper/srv", DISK "/upper/var" };
+	uid_t root = plan->rootless ? owner_id(plan) : plan->nested ? 0 : plan->uid_base;
+
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		if (mkdir(dirs[i], 0755) < 0 || chown(dirs[i], root, root) < 0)
+			return err_sys(err, errno, "copy-on-write layer");
+	return mkdir(DISK "/work", 0755) < 0 ? err_sys(err, errno, "copy-on-write layer") : 0;
+}
+
 static int mount_root(const struct box_plan *plan, struct err *err)
 {
 	bool upper = plan->flags & TEMPLATE_WRITABLE_ROOT;
-	int r;
+	int r = upper ? make_upper(plan, err) : 0;
 
+	if (r < 0)
+		return r;
 	if (mkdir(NOTHING, 0755) < 0)
 		return err_sys(err, errno, "empty layer");
-	if (upper && (mkdir(DISK "/upper", 0755) < 0 || mkdir(DISK "/work", 0755) < 0))
-		return err_sys(err, errno, "copy-on-write layer");
 	r = mount_overlay("/", plan->root == ROOT_DIR ? BOX_LOWER : NOTHING, BOX_STAGE, upper, err);
 	if (r == 0 && chdir(BOX_STAGE) < 0)
 		r = err_sys(err, errno, "enter new root");
