@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,6 +21,7 @@
 #include "guest/serve.h"
 
 #define PATIENCE_MS 20000
+#define RIG_NO_BOX 77
 
 static _Noreturn void run_guest(int sock)
 {
@@ -33,26 +36,99 @@ static _Noreturn void run_guest(int sock)
 	_exit(guest_serve(sock, &options) < 0 ? 1 : 0);
 }
 
-void rig_start(struct guest_rig *rig)
+/* One id of ours inside: enough to mount a /proc, whoever runs the test. */
+static void map_self(unsigned uid, unsigned gid)
+{
+	char map[64];
+
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/setgroups", "deny");
+	(void)snprintf(map, sizeof(map), "0 %u 1", uid);
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/uid_map", map);
+	(void)snprintf(map, sizeof(map), "0 %u 1", gid);
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/gid_map", map);
+}
+
+static bool enter_namespaces(void)
+{
+	unsigned uid = getuid(), gid = getgid();
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) < 0)
+		return false;
+	map_self(uid, gid);
+	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* PID 1 of a namespace with its own /proc; the outer process hands its exit code on. */
+static _Noreturn void run_boxed(int sock)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+			_exit(RIG_NO_BOX);
+		run_guest(sock);
+	}
+	(void)close(sock);
+	(void)waitpid(pid, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+}
+
+static void expect_ready(struct guest_rig *rig)
 {
 	struct wire_head head;
 	struct guest_ready ready;
 	struct rd payload;
-	int pair[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	rig->pid = fork();
-	assert_true(rig->pid >= 0);
-	if (rig->pid == 0) {
-		(void)close(pair[0]);
-		run_guest(pair[1]);
-	}
-	(void)close(pair[1]);
-	rig->sock = pair[0];
 	assert_true(rig_recv(rig, &head, &payload));
 	assert_int_equal(head.type, G_READY);
 	assert_int_equal(guest_get_ready(&payload, &ready), 0);
 	assert_int_equal(ready.version, WIRE_VERSION);
+}
+
+static void begin(struct guest_rig *rig, int pair[2])
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	rig->sock = pair[0];
+	rig->pid = fork();
+	assert_true(rig->pid >= 0);
+	if (rig->pid == 0)
+		(void)close(pair[0]);
+	else
+		(void)close(pair[1]);
+}
+
+void rig_start(struct guest_rig *rig)
+{
+	int pair[2];
+
+	begin(rig, pair);
+	if (rig->pid == 0)
+		run_guest(pair[1]);
+	expect_ready(rig);
+}
+
+bool rig_start_boxed(struct guest_rig *rig)
+{
+	struct pollfd p;
+	int pair[2], status;
+
+	begin(rig, pair);
+	if (rig->pid == 0) {
+		if (!enter_namespaces())
+			_exit(RIG_NO_BOX);
+		run_boxed(pair[1]);
+	}
+	p = (struct pollfd){ .fd = rig->sock, .events = POLLIN };
+	assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+	if (!(p.revents & POLLIN)) {
+		(void)close(rig->sock);
+		assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
+		assert_int_equal(WEXITSTATUS(status), RIG_NO_BOX);
+		return false;
+	}
+	expect_ready(rig);
+	return true;
 }
 
 void rig_stop(struct guest_rig *rig, int want_status)
@@ -221,12 +297,23 @@ void rig_result_done(struct rig_result *r)
 	*r = (struct rig_result){ 0 };
 }
 
-void rig_shell(struct guest_rig *rig, uint32_t id, const char *script, struct rig_result *ret)
+struct guest_exec rig_script(const char *script)
 {
 	const char *argv[] = { "/bin/sh", "-c", script, NULL };
-	struct guest_exec e = rig_command(argv);
 
-	rig_exec(rig, id, &e);
+	return rig_command(argv);
+}
+
+void rig_run(struct guest_rig *rig, uint32_t id, const struct guest_exec *e, struct rig_result *ret)
+{
+	rig_exec(rig, id, e);
 	*ret = (struct rig_result){ 0 };
 	rig_collect(rig, id, true, ret);
+}
+
+void rig_shell(struct guest_rig *rig, uint32_t id, const char *script, struct rig_result *ret)
+{
+	struct guest_exec e = rig_script(script);
+
+	rig_run(rig, id, &e, ret);
 }
