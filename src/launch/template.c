@@ -95,8 +95,9 @@ static int reopen_dir(int dir_fd, struct err *err)
 	return fd;
 }
 
-/* Boxes lay our files over it; the directory itself is never changed. */
-static int bind_dir(int dir_fd, struct err *err)
+/* Boxes lay our files over it; the directory itself is never changed. Taken while every path of the
+ * machine can still be reached. */
+static int clone_dir(int dir_fd, struct err *err)
 {
 	_close_ int dir = reopen_dir(dir_fd, err);
 	_close_ int tree = -1;
@@ -108,7 +109,7 @@ static int bind_dir(int dir_fd, struct err *err)
 	if (tree < 0)
 		return tree;
 	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-	return r < 0 ? r : mounts_attach(tree, STAGE BOX_LOWER, err);
+	return r < 0 ? r : TAKE_FD(tree);
 }
 
 static int make_skeleton(const struct template_context *ctx, const struct template_spec *spec,
@@ -131,8 +132,8 @@ static int make_skeleton(const struct template_context *ctx, const struct templa
 }
 
 /* In a new mount namespace, still with the machine's mounts. */
-static int assemble(const struct template_context *ctx, const struct template_spec *spec,
-		    int dir_fd, int skeleton, struct err *err)
+static int assemble(const struct template_context *ctx, const struct template_spec *spec, int tree,
+		    int skeleton, struct err *err)
 {
 	_close_ int root = -1;
 	int r = mounts_attach(skeleton, STAGE, err);
@@ -140,7 +141,7 @@ static int assemble(const struct template_context *ctx, const struct template_sp
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && spec->root == ROOT_HOST; i++)
 		r = add_system_dir(system_dirs[i], err);
 	if (r == 0 && spec->root == ROOT_DIR)
-		r = bind_dir(dir_fd, err);
+		r = mounts_attach(tree, STAGE BOX_LOWER, err);
 	if (r == 0 && ctx->rootless)
 		r = bind_devices(err);
 	/* A user namespace may mount a /proc of its own only where one is visible already. The
@@ -163,15 +164,16 @@ int template_build(const struct template_context *ctx, const struct template_spe
 {
 	_close_ int self = open("/proc/self/ns", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_close_ int skeleton = make_skeleton(ctx, spec, dir_fd, err);
+	_close_ int tree = skeleton >= 0 && spec->root == ROOT_DIR ? clone_dir(dir_fd, err) : -1;
 	int r, ns = -1;
 
-	if (skeleton < 0)
-		return skeleton;
+	if (skeleton < 0 || (spec->root == ROOT_DIR && tree < 0))
+		return skeleton < 0 ? skeleton : tree;
 	if (self < 0)
 		return err_sys(err, errno, "/proc/self/ns");
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "mount namespace");
-	r = assemble(ctx, spec, dir_fd, skeleton, err);
+	r = assemble(ctx, spec, tree, skeleton, err);
 	if (r == 0) {
 		ns = openat(self, "mnt", O_RDONLY | O_CLOEXEC);
 		if (ns < 0)

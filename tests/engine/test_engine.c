@@ -334,7 +334,6 @@ static void bad_requests_are_refused_by_name_and_cost_nothing(void **state)
 		const char *names;
 	} rows[] = {
 		{ { .template_id = 60 }, "template 60" },
-		{ { .template_id = 0 }, "template 0" },
 		{ { .template_id = HOST, .limits = { .memory_bytes = 1 } }, "memory" },
 		{ { .template_id = HOST, .limits = { .pids = 1 } }, "pids" },
 		{ { .template_id = HOST, .limits = { .disk_bytes = 1ull << 50 } }, "disk" },
@@ -344,7 +343,8 @@ static void bad_requests_are_refused_by_name_and_cost_nothing(void **state)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_true(launcher_claim_sync(r->launcher, &rows[i].spec, &box, &r->err) < 0);
-		assert_non_null(strstr(r->err.text, rows[i].names));
+		if (!strstr(r->err.text, rows[i].names))
+			fail_msg("'%s' does not name %s", r->err.text, rows[i].names);
 	}
 	assert_int_equal(launcher_destroy_sync(r->launcher, "nosuchboxnosuchboxno", NULL, &r->err),
 			 -ENOENT);
