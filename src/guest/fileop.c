@@ -28,6 +28,8 @@ static const struct row rows[FILE_OP_COUNT] = {
 	/* tar_get.c, tar_put.c */
 	[FILE_TAR_GET] = { files_tar_get, false },
 	[FILE_TAR_PUT] = { files_tar_put, true },
+	/* watch.c; ends by an error, always */
+	[FILE_WATCH] = { files_watch, false },
 };
 
 static int run(struct fileop *op, struct err *err)
