@@ -1,0 +1,230 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "guest/tree.h"
+#include "spec/guest.h"
+
+/* A mark that no other test on this machine uses at the same time. */
+static uint64_t new_mark(void)
+{
+	static uint32_t n;
+
+	return ((uint64_t)getpid() << 32) + ++n;
+}
+
+static void take_mark(uint64_t mark)
+{
+	struct rlimit locks = { mark, mark };
+	struct rlimit rss = { GUEST_MARK_SUM - mark, GUEST_MARK_SUM - mark };
+
+	if (setrlimit(RLIMIT_LOCKS, &locks) < 0 || setrlimit(RLIMIT_RSS, &rss) < 0)
+		_exit(1);
+}
+
+/* A marked process that starts `depth` more, each in a session of its own, and tells when all wait.
+ */
+static pid_t start_tree(uint64_t mark, int depth)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		take_mark(mark);
+		while (depth-- > 0 && fork() == 0)
+			(void)setsid();
+		(void)write(ready[1], "x", 1);
+		(void)close(ready[0]);
+		(void)close(ready[1]);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ready[1]);
+	while (read(ready[0], &byte, 1) == 1)
+		;
+	(void)close(ready[0]);
+	return pid;
+}
+
+static int open_view(void **state)
+{
+	static struct tree_view view;
+
+	/* Orphans of the trees come to us, so that none is left behind as a zombie. */
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	assert_int_equal(tree_open(&view, NULL), 0);
+	*state = &view;
+	return 0;
+}
+
+static int close_view(void **state)
+{
+	tree_close(*state);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	return 0;
+}
+
+static void two_limits_that_belong_together_are_a_mark(void **state)
+{
+	(void)state;
+	assert_int_equal(tree_claim_of(5, GUEST_MARK_SUM - 5, 5), TREE_MEMBER);
+	assert_int_equal(tree_claim_of(5, GUEST_MARK_SUM - 5, 6), TREE_FREE);
+	assert_int_equal(tree_claim_of(RLIM_INFINITY, RLIM_INFINITY, 5), TREE_FREE);
+}
+
+static void every_way_to_lower_a_limit_is_tampering(void **state)
+{
+	(void)state;
+	assert_int_equal(tree_claim_of(4, GUEST_MARK_SUM - 5, 4), TREE_TAMPERED);
+	assert_int_equal(tree_claim_of(5, GUEST_MARK_SUM - 6, 6), TREE_TAMPERED);
+	assert_int_equal(tree_claim_of(0, 0, 5), TREE_TAMPERED);
+	assert_int_equal(tree_claim_of(RLIM_INFINITY, 7, 5), TREE_TAMPERED);
+	assert_int_equal(tree_claim_of(7, RLIM_INFINITY, 5), TREE_TAMPERED);
+	/* sums that wrap around */
+	assert_int_equal(tree_claim_of(UINT64_MAX - 1, GUEST_MARK_SUM + 2, 5), TREE_TAMPERED);
+}
+
+static void limits_are_found_in_the_kernels_text(void **state)
+{
+	static const char text[] =
+		"Limit                     Soft Limit           Hard Limit           Units     \n"
+		"Max resident set          12                   4611686018427387897  bytes     \n"
+		"Max file locks            7                    unlimited            locks     \n";
+	uint64_t locks, rss;
+
+	(void)state;
+	assert_int_equal(tree_parse_limits(text, &locks, &rss), 0);
+	assert_int_equal(locks, RLIM_INFINITY);
+	assert_int_equal(rss, 4611686018427387897);
+	assert_int_equal(tree_parse_limits("", &locks, &rss), -EINVAL);
+	assert_int_equal(tree_parse_limits("Max file locks\nMax resident set", &locks, &rss),
+			 -EINVAL);
+	assert_int_equal(
+		tree_parse_limits("Max file locks 1 x y\nMax resident set 1 2 b", &locks, &rss),
+		-EINVAL);
+}
+
+static void a_programs_name_cannot_forge_its_state(void **state)
+{
+	unsigned threads;
+	char s;
+
+	(void)state;
+	assert_int_equal(
+		tree_parse_stat("7 (sh) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 3 0 99\n", &s,
+				&threads),
+		0);
+	assert_int_equal(s, 'S');
+	assert_int_equal(threads, 3);
+	assert_int_equal(
+		tree_parse_stat("7 (a) Z 1) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9\n", &s,
+				&threads),
+		0);
+	assert_int_equal(s, 'R');
+	assert_int_equal(threads, 1);
+	assert_int_equal(tree_parse_stat("", &s, &threads), -EINVAL);
+	assert_int_equal(tree_parse_stat("7 (sh)", &s, &threads), -EINVAL);
+	assert_int_equal(tree_parse_stat("7 (sh) S 1 2", &s, &threads), -EINVAL);
+}
+
+static void descendants_are_counted_however_they_detached(void **state)
+{
+	uint64_t mark = new_mark();
+
+	assert_int_equal(tree_count(*state, mark), 0);
+	(void)start_tree(mark, 3);
+	assert_int_equal(tree_count(*state, mark), 4);
+	assert_int_equal(tree_count(*state, mark + 1), 0);
+	assert_int_equal(tree_kill(*state, mark), 0);
+}
+
+static void a_signal_reaches_the_tree_and_no_other(void **state)
+{
+	uint64_t mark = new_mark(), other = new_mark();
+	pid_t pid = start_tree(mark, 1);
+	int status;
+
+	(void)start_tree(other, 1);
+	assert_int_equal(tree_signal(*state, mark, SIGUSR1), 2);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGUSR1);
+	assert_int_equal(tree_count(*state, other), 2);
+	assert_int_equal(tree_kill(*state, other), 0);
+}
+
+static void a_killed_tree_is_gone_and_its_neighbour_is_not(void **state)
+{
+	uint64_t mark = new_mark(), other = new_mark();
+	pid_t pid = start_tree(mark, 5), neighbour = start_tree(other, 2);
+	int status;
+
+	assert_int_equal(tree_kill(*state, mark), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	for (int i = 0; i < 1000 && tree_count(*state, mark) > 0; i++)
+		(void)usleep(1000);
+	assert_int_equal(tree_count(*state, mark), 0);
+	assert_int_equal(tree_count(*state, other), 3);
+	assert_int_equal(waitpid(neighbour, &status, WNOHANG), 0);
+	assert_int_equal(tree_kill(*state, other), 0);
+}
+
+static void zombies_are_not_alive(void **state)
+{
+	uint64_t mark = new_mark();
+	pid_t pid = start_tree(mark, 0);
+	siginfo_t info;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(tree_count(*state, mark), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void outside_of_a_box_nobody_is_held_for_a_tamperer(void **state)
+{
+	struct tree_view *view = *state;
+	uint64_t mark = new_mark();
+	pid_t pid = start_tree(mark, 0);
+	struct rlimit lower = { 1, 1 };
+
+	assert_false(view->is_everything);
+	assert_int_equal(prlimit(pid, RLIMIT_LOCKS, &lower, NULL), 0);
+	assert_int_equal(tree_count(view, mark), 0);
+	view->is_everything = true; /* as PID 1 sees it; only counted here, never signalled */
+	assert_true(tree_count(view, mark) >= 1);
+	view->is_everything = false;
+	assert_int_equal(kill(pid, SIGKILL), 0);
+}
+
+int main(void)
+{
+#define WITH_VIEW(test) cmocka_unit_test_setup_teardown(test, open_view, close_view)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_limits_that_belong_together_are_a_mark),
+		cmocka_unit_test(every_way_to_lower_a_limit_is_tampering),
+		cmocka_unit_test(limits_are_found_in_the_kernels_text),
+		cmocka_unit_test(a_programs_name_cannot_forge_its_state),
+		WITH_VIEW(descendants_are_counted_however_they_detached),
+		WITH_VIEW(a_signal_reaches_the_tree_and_no_other),
+		WITH_VIEW(a_killed_tree_is_gone_and_its_neighbour_is_not),
+		WITH_VIEW(zombies_are_not_alive),
+		WITH_VIEW(outside_of_a_box_nobody_is_held_for_a_tamperer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
