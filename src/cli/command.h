@@ -60,6 +60,7 @@ void help_completion(const char *shell, FILE *to);
 int cmd_exec(const struct command *cmd, int argc, char **argv);
 int cmd_run_code(const struct command *cmd, int argc, char **argv);
 int cmd_doctor(const struct command *cmd, int argc, char **argv);
+int cmd_bench(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
-extern const struct opt run_code_opts[], doctor_opts[], version_opts[], help_opts[];
+extern const struct opt run_code_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];

@@ -50,6 +50,18 @@ const struct command commands[] = {
 		.run = cmd_doctor,
 	},
 	{
+		.name = "bench",
+		.operands = "",
+		.summary = "Measure boxes, and other sandboxes, on this machine",
+		.details = "Each figure is a ratio to a reference that is run in turn with it, so "
+			   "that a busy\n"
+			   "machine slows both. Times are milliseconds.\n",
+		.examples = "holt bench --peers\n"
+			    "holt bench --only warm --n 1000\n",
+		.opts = bench_opts,
+		.run = cmd_bench,
+	},
+	{
 		.name = "version",
 		.operands = "",
 		.summary = "Say which version this is",
