@@ -90,18 +90,23 @@ static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct 
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_(cgroups_close_p) struct cgroups *one = NULL;
 		struct err e = { 0 };
+		int r;
 
-		if (open_kind(kinds[i], false, t, &one, &e) == 0 &&
-		    strength(one) > strength(best)) {
+		r = open_kind(kinds[i], false, t, &one, &e);
+		if (r < 0 && !cgroup_is_absence(r))
+			return err_set(err, -r, "%s", e.text);
+		if (r == 0 && strength(one) > strength(best)) {
 			struct cgroups *worse = best;
 
 			best = TAKE(one);
 			one = worse;
 		}
-		if (why.code == 0)
-			why = e;
+		/* "Not yours" tells a person more than "not there". */
+		if (why.code == 0 || why.code == ENOENT || why.code == ENOTSUP)
+			why = e.code ? e : why;
 	}
-	best->why = why;
+	if (best->missing)
+		best->why = why;
 	*ret = TAKE(best);
 	return 0;
 }

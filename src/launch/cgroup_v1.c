@@ -12,9 +12,6 @@
 #include "launch/cgroup_impl.h"
 #include "launch/cgroup_parse.h"
 
-/* What an emptied group may keep charged: slab objects that other groups still look at. */
-#define RESIDUE_BYTES (512u << 10)
-
 static const struct {
 	const char *controller;
 	unsigned bit; /* what is missing without it */
@@ -105,23 +102,29 @@ static int setup_one(struct cgroups *all, enum hierarchy h, const struct cgroup_
 
 int cgroup_v1_setup(struct cgroups *all, const struct cgroup_texts *t, struct err *err)
 {
+	struct err first = { 0 };
+	bool any = false;
+
 	all->ops = &cgroup_v1_ops;
 	all->missing = 0;
 	for (int h = 0; h < HIER_COUNT; h++) { /* upwards: what is shared belongs to the lowest */
-		int r = setup_one(all, (enum hierarchy)h, t, err);
+		struct err e = { 0 };
+		int r = setup_one(all, (enum hierarchy)h, t, &e);
 
+		if (r < 0 && first.code == 0)
+			first = e;
 		if (r < 0 && !cgroup_is_absence(r))
-			return r;
+			return err_set(err, e.code, "%s", e.text);
 		if (r < 0)
 			all->missing |= hierarchies[h].bit;
+		any |= r == 0 && h < HIER_EAGER;
 	}
+	if (!any)
+		return err_set(err, first.code, "%s", first.text);
 	all->has_memsw =
 		has(all, HIER_MEMORY) &&
 		faccessat(all->place[HIER_MEMORY].dir, "memory.memsw.limit_in_bytes", F_OK, 0) == 0;
-	for (int h = 0; h < HIER_EAGER; h++)
-		if (has(all, (enum hierarchy)h))
-			return 0;
-	return err_set(err, ENOTSUP, "no usable cgroup v1 hierarchy");
+	return 0;
 }
 
 /* Is there a directory of its own to make, enter and remove? */
@@ -412,12 +415,7 @@ static int reset_memory(struct cgroup *cg)
 	int r;
 
 	r = cgroup_read_u64(dir, cg->name, file, &now);
-	if (r == 0 && now > 0) {
-		/* Drops cached pages and the charges each CPU keeps in advance. */
-		(void)write_one(cg, HIER_MEMORY, "memory.force_empty", 0);
-		r = cgroup_read_u64(dir, cg->name, file, &now);
-	}
-	if (r < 0 || now > RESIDUE_BYTES)
+	if (r < 0 || now > CGROUP_RESIDUE)
 		return -EBUSY;
 	r = write_one(cg, HIER_MEMORY, "memory.max_usage_in_bytes", 0);
 	if (r == 0)

@@ -16,8 +16,6 @@
 #include "launch/cgroup_impl.h"
 #include "launch/cgroup_parse.h"
 
-#define RESIDUE_BYTES (512u << 10) /* what an emptied group may keep charged */
-
 static const struct {
 	const char *name;
 	unsigned bit;
@@ -441,11 +439,7 @@ static int reset_memory(struct cgroup *cg)
 	int r;
 
 	r = cgroup_read_u64(dir_of(cg), cg->name, "memory.current", &now);
-	if (r == 0 && now > 0) {
-		(void)cgroup_write_u64(dir_of(cg), cg->name, "memory.reclaim", now);
-		r = cgroup_read_u64(dir_of(cg), cg->name, "memory.current", &now);
-	}
-	if (r < 0 || now > RESIDUE_BYTES || reset_peak(cg) < 0)
+	if (r < 0 || now > CGROUP_RESIDUE || reset_peak(cg) < 0)
 		return -EBUSY;
 	r = cgroup_read_key(dir_of(cg), cg->name, "memory.events", "oom_kill", &kills);
 	if (r < 0)
