@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,8 +277,20 @@ static void a_peer_that_is_gone_is_told_from_a_full_one(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	fd_close(pair[0]);
 	assert_int_equal(fd_recv(pair[1], data, sizeof(data), NULL, NULL), 0);
-	assert_int_equal(fd_send(pair[1], "x", 1, NULL, 0), -EPIPE); /* and no SIGPIPE */
+	assert_int_equal(fd_send(pair[1], "x", 1, NULL, 0), -EPIPE);
 	fd_close(pair[1]);
+}
+
+static void a_stream_whose_reader_is_gone_raises_no_signal(void **state)
+{
+	int pair[2];
+
+	(void)state;
+	(void)signal(SIGPIPE, SIG_DFL); /* whatever the caller of the test had chosen */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	fd_close(pair[1]);
+	assert_int_equal(fd_send(pair[0], "x", 1, NULL, 0), -EPIPE);
+	fd_close(pair[0]);
 }
 
 static void too_many_descriptors_are_refused_before_sending(void **state)
@@ -310,6 +323,7 @@ int main(void)
 		cmocka_unit_test(descriptors_beyond_the_capacity_are_closed),
 		cmocka_unit_test(a_message_too_long_is_lost_with_its_descriptors),
 		cmocka_unit_test(a_peer_that_is_gone_is_told_from_a_full_one),
+		cmocka_unit_test(a_stream_whose_reader_is_gone_raises_no_signal),
 		cmocka_unit_test(too_many_descriptors_are_refused_before_sending),
 	};
 
