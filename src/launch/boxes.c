@@ -11,9 +11,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "launch/launch.h"
+#include "launch/zygote.h"
 #include "spec/guest.h"
 
 /* Gives back everything but the process, which is gone or never was. */
@@ -110,10 +112,67 @@ static enum news read_news(struct box *b)
 	return NEWS_END;
 }
 
+static int start_plain(struct launch *l, struct box *b, struct err *err);
+
+/* No process to wait for: what was taken is given back here. */
+static void give_up(struct launch *l, struct box *b)
+{
+	b->tmpl->building_count--;
+	b->tmpl->failures++;
+	if (b->claim_id)
+		server_failed(l, b->claim_id, &b->err);
+	box_free(l, b);
+}
+
+/* A box that a warm interpreter makes, before its first process is known. When that fails it is built
+ * like any other, and has no Python waiting. */
+static void unborn(struct launch *l, struct box *b)
+{
+	char message[512];
+	struct err err = { 0 };
+	ssize_t n = recv(b->sock, message, sizeof(message), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (zygote_heard(l, b, message, n > 0 ? (size_t)n : 0, &err) == 0)
+		return;
+	log_warn("launch", "box without a waiting Python: %s", err.text);
+	launch_unwatch(l, b->sock);
+	if (b->pid > 0) {
+		boxes_destroy(l, b);
+		return;
+	}
+	b->sock = fd_close(b->sock);
+	b->plan.nested = 0;
+	if (start_plain(l, b, &b->err) < 0)
+		give_up(l, b);
+}
+
+void boxes_abandon_unborn(struct launch *l)
+{
+	struct box *found;
+
+	do {
+		found = NULL;
+		MAP_FOREACH (l->by_id, it) {
+			struct box *b = it.value;
+
+			if (b->pid == 0)
+				found = b;
+		}
+		if (found)
+			box_free(l, found);
+	} while (found);
+}
+
 static void building(struct launch *l, struct source *self)
 {
 	struct box *b = (struct box *)self;
 
+	if (b->plan.nested && b->pid == 0) {
+		unborn(l, b);
+		return;
+	}
 	switch (read_news(b)) {
 	case NEWS_NONE:
 		return;
@@ -150,7 +209,19 @@ int boxes_write_maps(struct launch *l, struct box *b, struct err *err)
 	return r < 0 ? err_sys(err, r, "id maps of the box") : 0;
 }
 
-static int start(struct launch *l, struct box *b, struct err *err)
+static int know_pid(struct launch *l, struct box *b, struct err *err)
+{
+	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) == 0)
+		return 0;
+	(void)kill(b->pid, SIGKILL);
+	(void)waitpid(b->pid, NULL, 0);
+	b->pid = 0;
+	return err_sys(err, ENOMEM, "box");
+}
+
+/* Makes the process and watches what it says. */
+static int start_by(struct launch *l, struct box *b,
+		    int (*spawn)(struct launch *, struct box *, int, struct err *), struct err *err)
 {
 	_close_ int child_sock = -1;
 	int pair[2], r;
@@ -160,11 +231,29 @@ static int start(struct launch *l, struct box *b, struct err *err)
 	b->sock = pair[0];
 	child_sock = pair[1];
 	step_done(b, STEP_STOCK);
-	r = spawn_box(l, b, child_sock, err);
-	step_done(b, STEP_CLONE);
+	r = launch_watch(l, b->sock, &b->source, err);
 	if (r == 0)
-		r = launch_watch(l, b->sock, &b->source, err);
+		r = spawn(l, b, child_sock, err);
+	step_done(b, STEP_CLONE);
+	if (r == 0 && b->pid > 0)
+		r = know_pid(l, b, err);
+	if (r < 0) {
+		launch_unwatch(l, b->sock);
+		b->sock = fd_close(b->sock);
+	}
 	return r;
+}
+
+static int start_plain(struct launch *l, struct box *b, struct err *err)
+{
+	return start_by(l, b, spawn_box, err);
+}
+
+static int start(struct launch *l, struct box *b, struct err *err)
+{
+	int r = start_by(l, b, zygote_spawn, err);
+
+	return r == -EAGAIN ? start_plain(l, b, err) : r;
 }
 
 static int prepare(struct launch *l, struct box *b, const struct limits *limits, struct err *err)
@@ -173,6 +262,7 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 
 	b->began_ns = clock_now_ns();
 	fill_plan(l, b, limits);
+	b->plan.prime = b->claim_id == 0;
 	if (!l->rootless) {
 		r = ids_take(&l->ids, &b->plan.uid_base, err);
 		if (r < 0)
@@ -199,18 +289,12 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	r = prepare(l, b, limits, err);
 	if (r == 0)
 		r = start(l, b, err);
-	if (b->pid > 0 && map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0)
-		r = err_sys(err, ENOMEM, "box");
-	if (r == 0) {
-		t->building_count++;
-		return 0;
+	if (r < 0) {
+		box_free(l, b);
+		return r;
 	}
-	if (b->pid > 0) { /* not watched yet: end it here */
-		(void)kill(b->pid, SIGKILL);
-		(void)waitpid(b->pid, NULL, 0);
-	}
-	box_free(l, b);
-	return r;
+	t->building_count++;
+	return 0;
 }
 
 void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id)
@@ -233,7 +317,8 @@ void boxes_destroy(struct launch *l, struct box *b)
 	else
 		b->tmpl->claimed_count--;
 	b->state = BOX_DYING;
-	if (b->plan.net == NET_NONE && b->net_fd < 0)
+	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it. */
+	if (b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
 		b->net_fd = netns_of(&l->netns, b->pid);
 	(void)kill(b->pid, SIGKILL);
 	if (b->frozen) /* a frozen process dies when it thaws */
