@@ -111,19 +111,15 @@ static size_t first_frame(const struct conn *c)
 
 void conn_flush(struct conn *c)
 {
-	size_t done = 0;
-
 	c->is_blocked = false;
-	while (c->queue.len > 0 && !c->is_blocked && !c->broken) {
+	while (c->queue.len > 0 && !c->broken) {
 		size_t n = first_frame(c);
 
-		if (try_send(c, c->queue.data, n))
-			buf_drop(&c->queue, n);
-		else
-			break;
-		done += n;
+		if (!try_send(c, c->queue.data, n))
+			return;
+		buf_drop(&c->queue, n);
 	}
-	if (done > 0 && c->queue.len == 0)
-		buf_done(&c->queue);
-	c->queue.max = CONN_QUEUE_MAX;
+	/* Full sockets are rare: the memory is not kept for the next one. */
+	buf_done(&c->queue);
+	buf_init(&c->queue, CONN_QUEUE_MAX);
 }

@@ -197,71 +197,6 @@ static void on_stderr(struct source *s, uint32_t events)
 	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDERR]), OUT_STDERR);
 }
 
-/* The key press that ends a terminal's input; twice where a line is half written, because the first
- * one only hands that over. False when the terminal is full. */
-static bool write_terminal_end(struct exec *x)
-{
-	char eof[2];
-	size_t n = x->in.last == '\n' ? 1 : 2;
-
-	eof[0] = eof[1] = pty_eof_char(x->input.fd);
-	if (write(x->input.fd, eof, n) < 0 && errno == EAGAIN)
-		return false;
-	in_reopen(&x->in);
-	x->in.last = '\n';
-	return true;
-}
-
-/* Writes what it takes; how many bytes. Who reads no more takes everything. */
-static size_t write_input(struct exec *x)
-{
-	size_t total = 0, n;
-	const char *data;
-
-	while ((data = in_next(&x->in, &n)) && n > 0) {
-		ssize_t r = x->input.fd < 0 ? (ssize_t)n : write(x->input.fd, data, n);
-
-		if (r < 0 && errno == EAGAIN)
-			break;
-		if (r < 0 && errno != EINTR)
-			source_close(x->guest->epoll_fd, &x->input);
-		if (r > 0) {
-			in_took(&x->in, (size_t)r);
-			total += (size_t)r;
-		}
-	}
-	return total;
-}
-
-static void advance_input(struct exec *x)
-{
-	struct guest *g = x->guest;
-	size_t total, waiting;
-	bool is_stuck = false;
-
-	if (g->conn.is_blocked) {
-		(void)source_want(g->epoll_fd, &x->input, 0);
-		return;
-	}
-	total = write_input(x);
-	if (total > 0)
-		conn_send_u64(&g->conn, G_TAKEN, x->id, total);
-	if (in_is_at_end(&x->in) && x->input.fd >= 0) {
-		if (!x->in.is_terminal)
-			source_close(g->epoll_fd, &x->input);
-		else
-			is_stuck = !write_terminal_end(x);
-	}
-	(void)in_next(&x->in, &waiting);
-	(void)source_want(g->epoll_fd, &x->input, is_stuck || waiting > 0 ? EPOLLOUT : 0);
-}
-
-static void on_input(struct source *s, uint32_t events)
-{
-	(void)events;
-	advance_input(LIST_ENTRY(s, struct exec, input));
-}
-
 struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e)
 {
 	struct exec *x = calloc(1, sizeof(*x));
@@ -274,7 +209,7 @@ struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *
 	x->started_ns = clock_now_ns();
 	source_init(&x->streams[OUT_STDOUT], -1, on_stdout);
 	source_init(&x->streams[OUT_STDERR], -1, on_stderr);
-	source_init(&x->input, -1, on_input);
+	source_init(&x->input, -1, exec_on_input);
 	out_init(&x->out, e->output_limit);
 	in_init(&x->in, e->flags & EXEC_PTY);
 	deadline_init(&x->deadline, exec_expired);
@@ -302,22 +237,6 @@ struct exec *exec_find(struct guest *g, uint32_t id)
 		if (x->id == id)
 			return x;
 	return NULL;
-}
-
-int exec_stdin(struct exec *x, const void *data, size_t n)
-{
-	int r;
-
-	if (x->is_reaped) {
-		if (n > 0)
-			conn_send_u64(&x->guest->conn, G_TAKEN, x->id, n);
-		return 0;
-	}
-	r = in_push(&x->in, data, n);
-	if (r < 0)
-		return r;
-	advance_input(x);
-	return 0;
 }
 
 int exec_credit(struct exec *x, uint64_t n)
@@ -399,8 +318,7 @@ void exec_settle(struct guest *g)
 void exec_resume_all(struct guest *g)
 {
 	LIST_FOREACH (&g->execs, x, struct exec, node) {
-		if (!x->is_reaped)
-			advance_input(x);
+		exec_feed(x);
 		advance(x);
 	}
 }

@@ -1,5 +1,6 @@
-/* One execution: its process, its streams, how far its end has come. Private to exec.c (streams),
- * start.c (from request to process) and stop.c (signals, deadlines, the end of the tree). */
+/* One execution: its process, its streams, how far its end has come. Private to exec.c (its
+ * output), feed.c (its input), start.c (from request to process) and stop.c (signals, deadlines,
+ * the end of the tree). */
 #pragma once
 
 #include "guest/guest.h"
@@ -38,3 +39,6 @@ struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *
 /* Takes the process and the streams, and the execution is live. */
 void exec_adopt(struct exec *x, const struct spawned *s);
 void exec_expired(struct deadline *d);
+/* Writes as much input as the process takes now. */
+void exec_feed(struct exec *x);
+void exec_on_input(struct source *s, uint32_t events);

@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,33 +149,18 @@ static void close_others(int a, int b)
 	(void)syscall(SYS_close_range, hi + 1, ~0u, 0);
 }
 
-static int become(const struct user *u)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-	bool is_same = getuid() == u->uid && getgid() == u->gid;
-
-	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 && !(errno == EPERM && is_same))
-		return -errno;
-	if (setresgid(u->gid, u->gid, u->gid) < 0 || setresuid(u->uid, u->uid, u->uid) < 0)
-		return -errno;
-	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
-}
-
 static _Noreturn void run_operation(int sock, uint32_t id, const struct guest_file *f,
 				    const struct user *u)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	uint8_t frame[256];
 	sigset_t none;
-	int r;
 
 	if (root < 0)
 		_exit(1);
 	close_others(sock, root);
-	r = become(u);
-	if (r < 0) {
-		long n = guest_put_error(frame, sizeof(frame), id, -r,
+	if (user_become(u) < 0) {
+		long n = guest_put_error(frame, sizeof(frame), id, errno,
 					 "the user is not one of this box");
 
 		if (n > 0)

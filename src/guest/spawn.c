@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -47,8 +46,7 @@ struct start {
 	const struct spawn_plan *plan;
 	const char *search; /* PATH, or NULL when argv[0] holds a slash */
 	int fds[3];         /* become 0, 1 and 2; -1: as ours, /dev/null */
-	bool is_same_user;
-	int alive; /* futex: the kernel clears it when the child leaves our memory */
+	int alive;          /* futex: the kernel clears it when the child leaves our memory */
 	enum step failed_step;
 	int failed_errno;
 	char path[PATH_MAX];
@@ -88,22 +86,6 @@ IN_CHILD static int set_cpu_limit(uint32_t seconds)
 	if (want.rlim_cur > want.rlim_max)
 		want.rlim_cur = want.rlim_max;
 	return (int)syscall(SYS_prlimit64, 0, RLIMIT_CPU, &want, NULL);
-}
-
-IN_CHILD static int become_user(const struct start *s)
-{
-	const struct user *u = s->plan->user;
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-
-	/* A box of an ordinary user may not set groups; there is nobody else to become, either. */
-	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 &&
-	    !(errno == EPERM && s->is_same_user))
-		return -1;
-	if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
-	    syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
-		return -1;
-	return (int)syscall(SYS_capset, &head, none);
 }
 
 IN_CHILD static int enter_cwd(const struct spawn_plan *p)
@@ -184,7 +166,7 @@ IN_CHILD static int prepare(struct start *s)
 		return fail(s, STEP_MARK);
 	if (p->cpu_seconds && set_cpu_limit(p->cpu_seconds) < 0)
 		return fail(s, STEP_CPU);
-	if (become_user(s) < 0)
+	if (user_become(p->user) < 0)
 		return fail(s, STEP_USER);
 	if (enter_cwd(p) < 0)
 		return fail(s, STEP_CWD);
@@ -334,7 +316,6 @@ int spawn_start(const struct spawn_plan *plan, struct spawned *ret, struct err *
 	s.plan = plan;
 	s.search = strchr(plan->argv[0], '/') ? NULL : find_path(plan->envp);
 	s.fds[0] = s.fds[1] = s.fds[2] = -1;
-	s.is_same_user = getuid() == plan->user->uid && getgid() == plan->user->gid;
 	s.failed_step = STEP_NONE;
 	r = plan->flags & EXEC_PTY ? open_terminal(plan, &ours, s.fds, err)
 				   : open_pipes(plan, &ours, s.fds, err);

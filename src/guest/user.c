@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -180,4 +183,20 @@ int user_load(const char *who, struct user *ret, struct err *err)
 		buf_clear(&group);
 	return user_find((struct str){ buf_str(&passwd), passwd.len },
 			 (struct str){ buf_str(&group), group.len }, who, ret, err);
+}
+
+__attribute__((no_sanitize("address", "undefined"))) int user_become(const struct user *u)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	bool is_same = getuid() == u->uid && getgid() == u->gid;
+
+	/* A box of an ordinary user may not set groups; there is nobody else to become, either. */
+	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 && !(errno == EPERM && is_same))
+		return -1;
+	/* Not libc's: it would look after threads and their locks. */
+	if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
+	    syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+		return -1;
+	return (int)syscall(SYS_capset, &head, none);
 }

@@ -32,3 +32,6 @@ int user_find(struct str passwd, struct str group, const char *who, struct user 
 /* The same with /etc/passwd and /etc/group; a file that is missing, or is not a plain
  * file, counts as empty. */
 int user_load(const char *who, struct user *ret, struct err *err);
+/* Takes the user's ids and gives up every capability. Plain system calls, so it may run in a child
+ * that shares our memory; -1 with errno. */
+int user_become(const struct user *u);
