@@ -98,6 +98,8 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id);
 void boxes_destroy(struct launch *l, struct box *b);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
+/* At the end: boxes whose first process is not known yet, and which nobody reaps. */
+void boxes_abandon_unborn(struct launch *l);
 struct box *boxes_find(const struct launch *l, const char *id);
 /* Also for a box that a warm interpreter's process builds. */
 int boxes_write_maps(struct launch *l, struct box *b, struct err *err);

@@ -26,8 +26,10 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "launch/image.h"
 #include "launch/landlock.h"
 #include "launch/launch.h"
+#include "launch/zygote.h"
 
 #define EVENTS 64
 #define POOL_TICK_MS 100
@@ -64,43 +66,8 @@ static void reap(struct launch *l, struct source *self)
 		if (info.ssi_signo != SIGCHLD)
 			l->closing = true;
 	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
-		boxes_reaped(l, pid, status, &ru);
-}
-
-/* holt-init, copied into memory and sealed: nothing inside a box can write to what others run. */
-static int load_init(struct err *err)
-{
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
-	_cleanup_(buf_done) struct buf program = { .max = 16u << 20 };
-	_close_ int from = -1;
-	char *slash;
-	int fd, r;
-
-	if (n <= 0)
-		return err_sys(err, errno, "own program");
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || str_copy(slash + 1, 16, "holt-init") < 0)
-		return err_set(err, EINVAL, "own program");
-	from = open(path, O_RDONLY | O_CLOEXEC);
-	r = from < 0 ? -errno : fd_slurp(from, &program);
-	if (r < 0)
-		return err_sys(err, r, "%.200s", path);
-	fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | 0x10u /* MFD_EXEC */);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return err_sys(err, errno, "memory for holt-init");
-	r = fd_write_all(fd, program.data, program.len);
-	if (r == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		r = -errno;
-	if (r < 0) {
-		(void)close(fd);
-		return err_sys(err, r, "seal holt-init");
-	}
-	return fd;
+		if (!zygote_reaped(l, pid))
+			boxes_reaped(l, pid, status, &ru);
 }
 
 static int userns_error(struct err *err)
@@ -207,7 +174,7 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 	r = enter_rootless(l, err);
 	if (r == 0) {
 		process_setup(l);
-		r = l->init_fd = load_init(err);
+		r = l->init_fd = image_load("holt-init", err);
 	}
 	if (r >= 0)
 		r = cgroups_open(o->cgroup, &l->cgroups, err);
@@ -221,6 +188,8 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 		r = netns_init(&l->netns, l->proc_fd, o->spare_netns, err);
 	for (int p = 0; p < PROFILE_COUNT && r == 0; p++)
 		r = seccomp_build((enum seccomp_profile)p, &l->filters[p], err);
+	if (r == 0)
+		r = zygotes_open(l, err);
 	l->landlock_abi = landlock_abi();
 	l->cell_want = o->spare_cgroups < CELL_STOCK_MAX ? o->spare_cgroups : CELL_STOCK_MAX;
 	return r < 0 ? r : watch_basics(l, err);
@@ -259,6 +228,7 @@ static void serve(struct launch *l)
 		}
 		busy = n > 0 || idle_work(l);
 	}
+	boxes_abandon_unborn(l);
 	destroy_all(l);
 	while (has_boxes(l)) {
 		struct rusage ru;
@@ -267,7 +237,7 @@ static void serve(struct launch *l)
 
 		if (pid < 0 && errno != EINTR)
 			break;
-		if (pid > 0)
+		if (pid > 0 && !zygote_reaped(l, pid))
 			boxes_reaped(l, pid, status, &ru);
 	}
 }
@@ -275,6 +245,7 @@ static void serve(struct launch *l)
 static void teardown(struct launch *l)
 {
 	l->closing = true;
+	zygotes_close(l);
 	while (l->cell_count > 0)
 		cell_done(l, &l->cells[--l->cell_count]);
 	if (l->cgroups)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "launch/launch.h"
+#include "launch/zygote.h"
 
 #define BUILDING_MAX 2 /* at a time: claims must not wait behind the pool's own work */
 #define FAILURES_MAX 5 /* in a row, then only claims try */
@@ -71,7 +72,7 @@ static bool refill_template(struct launch *l, struct template *t)
 		return true;
 	}
 	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
-	    t->failures >= FAILURES_MAX)
+	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t))
 		return false;
 	if (boxes_create(l, t, &t->spec.limits, 0, NULL) < 0)
 		t->failures++;

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/template.h"
+#include "launch/zygote.h"
 
 #define FRAME 2048 /* larger than any message but a template's, and enough for that */
 
@@ -117,6 +118,7 @@ static void replace_template(struct launch *l, struct template *t, const struct 
 	if (t->mount_ns >= 0) {
 		LIST_FOREACH (&t->ready, b, struct box, pool_link)
 			boxes_destroy(l, b);
+		zygote_stop(l, t);
 		(void)close(t->mount_ns);
 		free(t->preload);
 	}
@@ -153,6 +155,10 @@ static int on_template(struct launch *l, struct request *q, struct err *err)
 	if (r < 0)
 		return r;
 	replace_template(l, &l->templates[spec.id], &spec, TAKE(preload), r);
+	/* Without it boxes have no Python waiting, which their flags say. */
+	r = zygote_start(l, &l->templates[spec.id], err);
+	if (r < 0)
+		log_warn("launch", "warm Python: %s", err->text);
 	send_ok(l, q->id);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "launch/box.h"
@@ -16,10 +17,11 @@
 struct box;
 struct launch;
 struct template;
-struct zygotes;
 
 #define ZYGOTE_BOXES_MAX 16 /* boxes that one generation serves */
 #define ZYGOTE_STAGE "/tmp" /* where the box's tree is put on its way to become the root */
+#define ZYGOTE_SOCK_FD 3    /* in the template interpreter: its socket, and what it is loaded from */
+#define ZYGOTE_LIB_FD 4
 
 /* What the launcher sends for each box, with its descriptors. */
 enum zygote_fd { ZYGOTE_SOCK, ZYGOTE_INIT, ZYGOTE_TREE, ZYGOTE_FDS };
@@ -28,10 +30,30 @@ struct zygote_make {
 	struct sock_filter filter[SECCOMP_INSN_MAX];
 };
 
-/* One byte each. The new process speaks on the box's control socket before holt-init does, and waits
- * for a byte in return; the kernel tells who it is. */
+/* What comes back: of the interpreter that it is ready (any text instead: why it never will be), and
+ * on the control socket of each box, before holt-init speaks, of its two first processes. Each of
+ * these two waits for one byte. */
 enum zygote_word {
-	ZYGOTE_READY = 'r',     /* of the template interpreter: it may be used */
-	ZYGOTE_ASK_MAPS = 'u',  /* has its user namespace: wants id maps and its cgroup */
-	ZYGOTE_ASK_WATCH = 'p', /* is PID 1 of the box */
+	ZYGOTE_READY = 'r',
+	ZYGOTE_MAPS = 'u', /* pid has its user namespace: wants id maps and its cgroup */
+	ZYGOTE_INIT_IS = 'p', /* pid is PID 1 of the box */
 };
+struct zygote_said {
+	char word;
+	int32_t pid; /* as the launcher counts */
+};
+
+int zygotes_open(struct launch *l, struct err *err);
+void zygotes_close(struct launch *l);
+/* Starts a template interpreter if the template wants one; it becomes ready by itself. */
+int zygote_start(struct launch *l, struct template *t, struct err *err);
+/* The template is defined anew or gone. */
+void zygote_stop(struct launch *l, struct template *t);
+/* One is on its way: who can wait for a box should. */
+bool zygote_is_coming(const struct launch *l, const struct template *t);
+/* In place of spawn_box(): the box's pid comes later, by zygote_said(). -EAGAIN: none is ready. */
+int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *err);
+/* A message on the control socket of a box that has no pid yet. -errno: it will never have one. */
+int zygote_heard(struct launch *l, struct box *b, const void *message, size_t n, struct err *err);
+/* True when the process was a template interpreter. */
+bool zygote_reaped(struct launch *l, pid_t pid);

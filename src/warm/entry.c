@@ -3,15 +3,16 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "launch/zygote.h"
 #include "warm/python.h"
 #include "warm/serve.h"
 #include "warm/worker.h"
 
 #define HOW "HOLT_WARM" /* "zygote:modules" or "template:modules" */
-#define LIB_FD 4        /* where this object was loaded from */
 
 typedef int main_fn(int, char **, char **);
 typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
@@ -44,7 +45,8 @@ static int warm_main(int argc, char **argv, char **envp)
 	modules = strdup(strchr(how, ':') + 1);
 	forget(HOW);
 	forget("LD_PRELOAD");
-	(void)close(LIB_FD);
+	(void)close(ZYGOTE_LIB_FD);
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (!modules || python_start(&py, modules, &err) < 0)
 		return serve_failed(&err);
 	if (is_template)

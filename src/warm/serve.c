@@ -30,14 +30,21 @@ struct job {
 	int fds[ZYGOTE_FDS]; /* owned */
 };
 
-static int ask(int sock, char word)
+static int say(int sock, char word, pid_t pid)
 {
-	ssize_t n;
+	struct zygote_said said = { 0 };
 
-	if (fd_send(sock, &word, 1, NULL, 0) != 1)
-		return -EPIPE;
-	n = fd_recv(sock, &word, 1, NULL, NULL);
-	return n == 1 ? 0 : -EPIPE;
+	said.word = word;
+	said.pid = pid;
+	return fd_send(sock, &said, sizeof(said), NULL, 0) == (ssize_t)sizeof(said) ? 0 : -EPIPE;
+}
+
+static int wait_go(int sock, struct err *err)
+{
+	char word;
+
+	return fd_recv(sock, &word, 1, NULL, NULL) == 1 ? 0 :
+							  err_set(err, EPIPE, "the launcher is gone");
 }
 
 /* Programs expect localhost to work, also without a network. */
@@ -58,9 +65,10 @@ static int make_namespaces(struct job *j, struct err *err)
 
 	if (unshare(CLONE_NEWUSER) < 0)
 		return err_sys(err, errno, "user namespace");
-	if (ask(j->fds[ZYGOTE_SOCK], ZYGOTE_ASK_MAPS) < 0)
-		return err_set(err, EPIPE, "the launcher is gone");
-	r = box_become_root(&j->make.plan, err);
+	(void)say(j->fds[ZYGOTE_SOCK], ZYGOTE_MAPS, getpid());
+	r = wait_go(j->fds[ZYGOTE_SOCK], err);
+	if (r == 0)
+		r = box_become_root(&j->make.plan, err);
 	if (r < 0)
 		return r;
 	if (unshare(flags | (has_net ? CLONE_NEWNET : 0)) < 0)
@@ -103,9 +111,9 @@ static int become_init(struct python *py, struct job *j, struct err *err)
 	int pair[2], r;
 	pid_t pid;
 
-	if (ask(j->fds[ZYGOTE_SOCK], ZYGOTE_ASK_WATCH) < 0)
-		return err_set(err, EPIPE, "the launcher is gone");
-	r = make_root(j, err);
+	r = wait_go(j->fds[ZYGOTE_SOCK], err);
+	if (r == 0)
+		r = make_root(j, err);
 	if (r < 0)
 		return r;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -150,7 +158,8 @@ static _Noreturn void make_box(struct python *py, struct job *j)
 		(void)become_init(py, j, &err);
 		give_up(j, &err);
 	}
-	_exit(0);
+	/* Our own pid namespace is the launcher's; only what we fork is in the new one. */
+	_exit(say(j->fds[ZYGOTE_SOCK], ZYGOTE_INIT_IS, pid) < 0);
 }
 
 static int receive(struct job *j)

@@ -1,0 +1,368 @@
+#include "launch/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "launch/image.h"
+#include "launch/launch.h"
+#include "launch/mounts.h"
+#include "launch/zygote_child.h"
+#include "spec/guest.h"
+
+#define FAILURES_MAX 3 /* interpreters in a row that did not come up: then boxes have none */
+
+struct zygote {
+	struct source source; /* first */
+	struct template *tmpl; /* borrowed */
+	pid_t pid;
+	int sock;         /* owned */
+	struct cell cell; /* owned: its control group */
+	unsigned served;
+	bool is_ready;
+	struct list link; /* among the retired */
+};
+
+/* One that serves and one that is to follow it. */
+struct pair {
+	struct zygote *now, *next; /* owned */
+	unsigned failures;
+};
+
+struct zygotes {
+	int lib_fd;        /* owned: holt-warm.so, sealed in memory; -1: there is none */
+	uint32_t uid_base; /* the ids of all template interpreters */
+	struct pair pairs[TEMPLATE_MAX + 1]; /* by template */
+	struct list retired; /* of struct zygote: serve no more and have not ended yet */
+};
+
+static struct pair *pair_of(const struct launch *l, const struct template *t)
+{
+	return &l->zygotes->pairs[t - l->templates];
+}
+
+int zygotes_open(struct launch *l, struct err *err)
+{
+	struct zygotes *z = calloc(1, sizeof(*z));
+	int r;
+
+	if (!z)
+		return err_sys(err, ENOMEM, "warm interpreters");
+	l->zygotes = z;
+	list_init(&z->retired);
+	z->lib_fd = image_load("holt-warm.so", err);
+	if (z->lib_fd == -ENOENT) /* not installed: boxes then have no waiting Python */
+		z->lib_fd = -1;
+	r = z->lib_fd < -1 ? z->lib_fd : 0;
+	return r == 0 && !l->rootless ? ids_take(&l->ids, &z->uid_base, err) : r;
+}
+
+static void zygote_free(struct launch *l, struct zygote *z)
+{
+	list_remove(&z->link);
+	cell_done(l, &z->cell);
+	free(z);
+}
+
+/* No more boxes from this one. It serves what it has been told, finds its socket closed and ends; the
+ * rest follows when it is reaped. */
+static void retire(struct launch *l, struct zygote *z)
+{
+	if (z->sock >= 0)
+		launch_unwatch(l, z->sock);
+	z->sock = fd_close(z->sock);
+	if (z->pid > 0)
+		list_push_back(&l->zygotes->retired, &z->link);
+	else
+		zygote_free(l, z);
+}
+
+/* At the end of the launcher: what has not ended by itself is ended. */
+static void reap_retired(struct launch *l)
+{
+	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
+		(void)kill(z->pid, SIGKILL);
+		while (waitpid(z->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		zygote_free(l, z);
+	}
+}
+
+void zygotes_close(struct launch *l)
+{
+	if (!l->zygotes)
+		return;
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
+		zygote_stop(l, &l->templates[i]);
+	reap_retired(l);
+	(void)fd_close(l->zygotes->lib_fd);
+	if (l->zygotes->uid_base)
+		ids_give(&l->ids, l->zygotes->uid_base);
+	free(TAKE(l->zygotes));
+}
+
+/* Takes it out of its place; the other one moves up. */
+static void remove_zygote(struct launch *l, struct zygote *z)
+{
+	struct pair *p = pair_of(l, z->tmpl);
+
+	if (p->now == z)
+		p->now = TAKE(p->next);
+	else if (p->next == z)
+		p->next = NULL;
+	retire(l, z);
+}
+
+/* It speaks once, when it is ready or cannot be; afterwards only its end can be heard. */
+static void on_zygote(struct launch *l, struct source *self)
+{
+	struct zygote *z = (struct zygote *)self;
+	char text[256];
+	ssize_t n = recv(z->sock, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n == 1 && text[0] == ZYGOTE_READY) {
+		z->is_ready = true;
+		pair_of(l, z->tmpl)->failures = 0;
+		return;
+	}
+	text[n > 0 ? n : 0] = '\0';
+	log_warn("launch", "warm Python: %s", n > 0 ? text : "ended");
+	if (!z->is_ready)
+		pair_of(l, z->tmpl)->failures++;
+	remove_zygote(l, z);
+}
+
+static int fork_zygote(struct launch *l, struct zygote *z, struct err *err)
+{
+	struct template *t = z->tmpl;
+	struct zygote_child how = {
+		.mount_ns = t->mount_ns,
+		.net_ns = t->spec.net == NET_HOST ? l->netns.host_fd : -1,
+		.lib_fd = l->zygotes->lib_fd,
+		.preload = t->preload,
+		.plan = { .limits = t->spec.limits,
+			  .rootless = l->rootless,
+			  .unenforced = cgroups_missing(l->cgroups),
+			  .uid_base = l->zygotes->uid_base,
+			  .filter = l->filters[PROFILE_ZYGOTE].insn,
+			  .filter_len = l->filters[PROFILE_ZYGOTE].len },
+	};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "warm Python");
+	z->sock = pair[0];
+	how.sock = pair[1];
+	z->pid = fork();
+	if (z->pid == 0) {
+		(void)cgroups_ops(l->cgroups)->attach(z->cell.cgroup, 0, NULL);
+		(void)fd_write_file_at(l->proc_fd, "self/oom_score_adj", "500");
+		zygote_child_run(&how);
+	}
+	(void)close(pair[1]);
+	return z->pid < 0 ? err_sys(err, errno, "warm Python") : 0;
+}
+
+static int zygote_create(struct launch *l, struct template *t, struct zygote **ret, struct err *err)
+{
+	struct zygote *z = calloc(1, sizeof(*z));
+	int r;
+
+	if (!z)
+		return err_sys(err, ENOMEM, "warm Python");
+	z->source.ready = on_zygote;
+	z->tmpl = t;
+	z->sock = -1;
+	list_init(&z->link);
+	r = cell_take(l, &t->spec.limits, &z->cell, err);
+	if (r == 0)
+		r = fork_zygote(l, z, err);
+	if (r == 0)
+		r = launch_watch(l, z->sock, &z->source, err);
+	if (r < 0) {
+		retire(l, z);
+		return r;
+	}
+	*ret = z;
+	return 0;
+}
+
+/* Keeps one that serves and, once that has served half of its boxes, one to follow it. */
+static int keep_up(struct launch *l, struct template *t, struct err *err)
+{
+	struct pair *p = pair_of(l, t);
+
+	if (p->failures >= FAILURES_MAX)
+		return -EAGAIN;
+	if (!p->now)
+		return zygote_create(l, t, &p->now, err);
+	if (!p->next && p->now->served >= ZYGOTE_BOXES_MAX / 2)
+		return zygote_create(l, t, &p->next, err);
+	return 0;
+}
+
+int zygote_start(struct launch *l, struct template *t, struct err *err)
+{
+	pair_of(l, t)->failures = 0;
+	if (!(t->spec.flags & TEMPLATE_WARM_PYTHON) || l->zygotes->lib_fd < 0)
+		return 0;
+	return keep_up(l, t, err);
+}
+
+void zygote_stop(struct launch *l, struct template *t)
+{
+	struct pair *p = pair_of(l, t);
+
+	if (p->now)
+		retire(l, TAKE(p->now));
+	if (p->next)
+		retire(l, TAKE(p->next));
+}
+
+bool zygote_is_coming(const struct launch *l, const struct template *t)
+{
+	const struct pair *p = pair_of(l, t);
+
+	return p->now && !p->now->is_ready;
+}
+
+bool zygote_reaped(struct launch *l, pid_t pid)
+{
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
+		struct pair *p = &l->zygotes->pairs[i];
+		struct zygote *both[] = { p->now, p->next };
+
+		for (int k = 0; k < 2; k++) {
+			if (!both[k] || both[k]->pid != pid)
+				continue;
+			both[k]->pid = 0; /* what it said last is still to be read */
+			return true;
+		}
+	}
+	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
+		if (z->pid != pid)
+			continue;
+		zygote_free(l, z);
+		return true;
+	}
+	return false;
+}
+
+/* The box's own copy of the template's tree, mounted nowhere yet. */
+static int copy_tree(const struct template *t, struct err *err)
+{
+	if (setns(t->mount_ns, CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "enter the template");
+	return mounts_clone(AT_FDCWD, "/", 1, err);
+}
+
+static int send_make(struct launch *l, struct zygote *z, struct box *b, int child_sock,
+		     struct err *err)
+{
+	struct zygote_make make = { .plan = b->plan };
+	_close_ int tree = copy_tree(b->tmpl, err);
+	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree };
+	ssize_t n;
+
+	if (tree < 0)
+		return tree;
+	make.plan.nested = 1;
+	memcpy(make.filter, b->plan.filter, b->plan.filter_len * sizeof(make.filter[0]));
+	n = fd_send(z->sock, &make, sizeof(make), fds, ZYGOTE_FDS);
+	return n < 0 ? err_sys(err, (int)n, "warm Python") : 0;
+}
+
+int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *err)
+{
+	struct pair *p = pair_of(l, b->tmpl);
+	struct zygote *z = p->now;
+	int r;
+
+	if (!(b->tmpl->spec.flags & TEMPLATE_WARM_PYTHON) || l->zygotes->lib_fd < 0)
+		return -EAGAIN;
+	if (!z || !z->is_ready) {
+		(void)keep_up(l, b->tmpl, NULL);
+		return -EAGAIN;
+	}
+	r = send_make(l, z, b, child_sock, err);
+	if (r < 0) {
+		remove_zygote(l, z);
+		return -EAGAIN;
+	}
+	b->plan.nested = 1;
+	if (++z->served >= ZYGOTE_BOXES_MAX)
+		remove_zygote(l, z);
+	(void)keep_up(l, b->tmpl, NULL);
+	return 0;
+}
+
+/* In a process of its own: entering a control group can take the kernel 10 ms. */
+static int give_maps(struct launch *l, struct box *b, pid_t pid, struct err *err)
+{
+	pid_t helper = fork();
+
+	if (helper < 0)
+		return err_sys(err, errno, "helper for id maps");
+	if (helper > 0)
+		return 0;
+	b->pid = pid; /* in this process only */
+	if (boxes_write_maps(l, b, NULL) < 0 ||
+	    cgroups_ops(l->cgroups)->attach(b->cell.cgroup, pid, NULL) < 0 ||
+	    send(b->sock, "g", 1, MSG_NOSIGNAL) != 1)
+		(void)shutdown(b->sock, SHUT_RDWR); /* the launcher sees it and the process too */
+	_exit(0);
+}
+
+/* From here on the box is a process like any other's: a child of ours that the reaper knows. */
+static int adopt(struct launch *l, struct box *b, pid_t pid, struct err *err)
+{
+	if (pid <= 1 || kill(pid, 0) < 0)
+		return err_set(err, ECHILD, "the box's first process has ended");
+	b->pid = pid;
+	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0) {
+		(void)kill(pid, SIGKILL);
+		b->pid = 0;
+		return err_sys(err, ENOMEM, "box");
+	}
+	return send(b->sock, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : err_sys(err, errno, "box");
+}
+
+/* The last words of a process that could not make the box. */
+static int why_not(const void *message, size_t n, struct err *err)
+{
+	struct wire_head head;
+	struct rd payload;
+	uint32_t code;
+
+	if (wire_open(message, n, &head, &payload) < 0 || head.type != G_ERROR)
+		return err_set(err, ECHILD, "the warm Python could not make it");
+	code = rd_u32(&payload);
+	return err_set(err, code ? (int)code : EIO, "%s", rd_str(&payload));
+}
+
+int zygote_heard(struct launch *l, struct box *b, const void *message, size_t n, struct err *err)
+{
+	struct zygote_said said;
+
+	if (n != sizeof(said))
+		return why_not(message, n, err);
+	memcpy(&said, message, sizeof(said));
+	if (said.word == ZYGOTE_MAPS)
+		return give_maps(l, b, said.pid, err);
+	if (said.word == ZYGOTE_INIT_IS)
+		return adopt(l, b, said.pid, err);
+	return err_set(err, EPROTO, "the warm Python said what it should not");
+}
