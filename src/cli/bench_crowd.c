@@ -175,6 +175,8 @@ static int weigh(struct bench *b, const struct idle *idle, struct err *err)
 
 	if (r == 0)
 		r = crowd_claim(&c, IDLE_BOXES, err);
+	if (r == 0 && (idle->flags & TEMPLATE_WARM_PYTHON) && !(c.boxes[0].flags & BOX_WARM_PYTHON))
+		r = err_set(err, EIO, "no Python waits in the boxes");
 	if (r == 0)
 		r = sum_pss(&c, &bytes, &processes, err);
 	if (r < 0)

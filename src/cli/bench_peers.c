@@ -132,21 +132,11 @@ static int peer_once(void *self, uint64_t *ret_ns, struct err *err)
 	return bare_once(&bare, ret_ns, err);
 }
 
-/* The last line that is not empty: where programs say what went wrong. */
-static void last_line(char *text, char *dst, size_t size)
+/* The first line that is not empty, fit to be printed. */
+static void first_line(const char *text, char *dst, size_t size)
 {
-	char *line = text;
-
-	for (char *at = text; *at;) {
-		size_t n = strcspn(at, "\n");
-		bool more = at[n] == '\n';
-
-		at[n] = '\0';
-		if (n > 0)
-			line = at;
-		at += n + more;
-	}
-	(void)snprintf(dst, size, "%.120s", line);
+	text += strspn(text, "\r\n ");
+	(void)snprintf(dst, size, "%.*s", (int)strcspn(text, "\n"), text);
 	for (char *c = dst; *c; c++)
 		if ((unsigned char)*c < 0x20)
 			*c = ' ';
@@ -190,7 +180,7 @@ static int trial(struct peer_run *p, uint64_t *ret_ns, struct err *err)
 	*ret_ns = clock_now_ns() - began;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	last_line(text, reason, sizeof(reason));
+	first_line(text, reason, sizeof(reason));
 	return err_set(err, EIO, "%s", reason[0] ? reason : "it ended without a word");
 }
 
