@@ -137,12 +137,13 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 	return r;
 }
 
-/* Real nodes came with the overlay; bound ones have to be bound again. */
+/* Real nodes came with the overlay; bound ones have to be bound again. In an overlay that a user
+ * namespace has mounted, device nodes do not work at all. */
 static int mount_devices(const struct box_plan *plan, struct err *err)
 {
 	_close_ int tree = -1;
 
-	if (!plan->rootless)
+	if (!plan->rootless && !plan->nested)
 		return 0;
 	tree = mounts_clone(AT_FDCWD, "/dev", 1, err);
 	return tree < 0 ? tree : mounts_attach(tree, "dev", err);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -261,7 +260,7 @@ bool zygote_reaped(struct launch *l, pid_t pid)
 	return false;
 }
 
-/* The box's own copy of the template's tree, mounted nowhere yet. */
+/* A copy of the template's tree, mounted nowhere yet. */
 static int copy_tree(const struct template *t, struct err *err)
 {
 	if (setns(t->mount_ns, CLONE_NEWNS) < 0)

@@ -19,7 +19,7 @@ struct launch;
 struct template;
 
 #define ZYGOTE_BOXES_MAX 16 /* boxes that one generation serves */
-#define ZYGOTE_STAGE "/tmp" /* where the box's tree is put on its way to become the root */
+#define ZYGOTE_STAGE "/tmp" /* where the box's copy of the tree is put to be entered */
 #define ZYGOTE_SOCK_FD 3    /* in the template interpreter: its socket, and what it is loaded from */
 #define ZYGOTE_LIB_FD 4
 

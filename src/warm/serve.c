@@ -77,8 +77,10 @@ static int make_namespaces(struct job *j, struct err *err)
 	return r < 0 ? err_sys(err, r, "loopback device") : 0;
 }
 
-/* The root becomes a copy of the template's tree that the launcher made: our own tree, with the /proc
- * that a new one may be mounted beside, is then taken off as a whole. */
+/* The box is built in a copy of the template's tree that the launcher made for it: the mounts of our
+ * own are locked together in a new user namespace, and no overlay could be made of them. Our own tree,
+ * with the /proc that allows to mount another, lies on top of that copy meanwhile: entering the box's
+ * root takes it off, and the copy itself is taken off here. */
 static int make_root(struct job *j, struct err *err)
 {
 	int r = mounts_attach(j->fds[ZYGOTE_TREE], ZYGOTE_STAGE, err);
@@ -86,13 +88,11 @@ static int make_root(struct job *j, struct err *err)
 	if (r < 0)
 		return r;
 	if (chdir(ZYGOTE_STAGE) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
-		return err_sys(err, errno, "enter the box's root");
+		return err_sys(err, errno, "enter the template's tree");
 	r = box_mount(&j->make.plan, err);
-	if (r < 0)
-		return r;
-	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-		return err_sys(err, errno, "detach the template's root");
-	return 0;
+	if (r == 0 && umount2("/", MNT_DETACH) < 0)
+		r = err_sys(err, errno, "take off the template's tree");
+	return r;
 }
 
 /* The in-box template: the same walls as holt-init's, and never a program of the box's in it. */
