@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,7 +70,21 @@ static void let_go(void)
 		(void)close(fd);
 }
 
-/* daemon stay|leave: a child that has left session, group, parent and descriptors behind. */
+/* Hides from whoever looks for it: not dumpable, or with limits that were lowered. */
+static void disguise(const char *how)
+{
+	struct rlimit one = { 1, 1 };
+
+	if (strcmp(how, "hidden") == 0)
+		(void)prctl(PR_SET_DUMPABLE, 0);
+	if (strcmp(how, "tamper") == 0) {
+		(void)setrlimit(RLIMIT_LOCKS, &one);
+		(void)setrlimit(RLIMIT_RSS, &one);
+	}
+}
+
+/* daemon stay|leave [hidden|tamper]: a child that has left session, group, parent and descriptors.
+ */
 static int daemonize(int argc, char **argv)
 {
 	bool stay = strcmp(text(argc, argv, 0, "leave"), "stay") == 0;
@@ -83,6 +98,7 @@ static int daemonize(int argc, char **argv)
 		(void)setsid();
 		if (fork() > 0)
 			_exit(0);
+		disguise(text(argc, argv, 1, ""));
 		let_go();
 		deaf();
 		for_ever();

@@ -1,0 +1,102 @@
+/* R2: memory by every way, all of it charged to the box. */
+#include <stdio.h>
+#include <string.h>
+
+#include "attack.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MIB (1ull << 20)
+/* 48 MiB, of which the disk takes at most 24; every attack wants a multiple of it. */
+#define SMALL                                               \
+	{                                                   \
+		.memory_bytes = 48 * MIB, .cpu_milli = 2000 \
+	}
+
+/* Killed for memory again and again: the box itself goes on, and says how often. */
+static void box_survives_many_kills(struct world *w, const struct attack *a)
+{
+	struct box_usage usage;
+
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
+	box_upload(w, &w->box);
+	for (int i = 0; i < 10; i++) {
+		box_expect_held(w, &w->box, "memory private 256", 0);
+		box_expect_answer(&w->box);
+	}
+	box_close(w, &w->box, &usage);
+	assert_true(usage.oom_kills >= 10);
+	assert_true(usage.memory_peak_bytes <= a->limits.memory_bytes);
+}
+
+/* The main process itself is the one that is killed: its result says so. */
+static void kill_is_reported(struct world *w, const struct attack *a)
+{
+	static const char *const script = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done";
+	struct box_usage usage;
+	struct op op;
+	struct guest_exec e = { .argc = 3,
+				.timeout_ms = ATTACK_TIMEOUT_MS,
+				.user = "",
+				.cwd = "",
+				.code = "",
+				.argv = { "/bin/sh", "-c", script } };
+
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
+	box_start_argv(&w->box, &e, &op);
+	assert_true(box_wait(&w->box, &op, ATTACK_TIMEOUT_MS + 5000));
+	assert_int_equal(op.code, 0);
+	assert_true(op.exit.flags & EXIT_SIGNALED);
+	assert_int_equal(op.exit.code, 9);
+	op_done(&op);
+	box_expect_answer(&w->box);
+	box_close(w, &w->box, &usage);
+	assert_true(usage.oom_kills >= 1);
+}
+
+/* A full disk and full memory at once: PID 1 still answers and the box can be destroyed. */
+static void full_box_answers(struct world *w, const struct attack *a)
+{
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
+	box_upload(w, &w->box);
+	box_expect_held(w, &w->box, "fill-all 24", 0);
+	box_expect_held(w, &w->box, "memory private 256", 0);
+	box_expect_held(w, &w->box, "memory tables 256", 0);
+	box_expect_answer(&w->box);
+	box_close(w, &w->box, NULL);
+}
+
+static const struct attack rows[] = {
+	{ "R2 touched private memory is charged", "memory private 256", NEEDS_MEMORY, 0, SMALL,
+	  NULL },
+	{ "R2 touched shared memory is charged", "memory shared 256", NEEDS_MEMORY, 0, SMALL,
+	  NULL },
+	{ "R2 memory cannot be locked down", "memory locked 256", 0, 0, SMALL, NULL },
+	{ "R2 memfds are charged", "memory memfd 256", NEEDS_MEMORY, 0, SMALL, NULL },
+	{ "R2 files in /dev/shm are charged", "memory shm 256", 0, 0, SMALL, NULL },
+	{ "R2 files in /tmp are charged", "memory tmp 256", 0, 0, SMALL, NULL },
+	{ "R2 System V shared memory is charged", "memory sysv 256", NEEDS_MEMORY, 0, SMALL, NULL },
+	{ "R2 pipe buffers are charged", "memory pipes 256", NEEDS_MEMORY, 60000, SMALL, NULL },
+	{ "R2 socket buffers are charged", "memory sockets 256", NEEDS_MEMORY, 60000, SMALL, NULL },
+	{ "R2 page tables are charged", "memory tables 256", NEEDS_MEMORY, 60000, SMALL, NULL },
+	{ "R2 inodes and names are charged",
+	  "memory names 256",
+	  NEEDS_MEMORY,
+	  0,
+	  { .memory_bytes = 48 * MIB,
+	    .inodes = 1u << 20,
+	    .disk_bytes = 512 * MIB,
+	    .cpu_milli = 2000 },
+	  NULL },
+	{ "R2 names that do not exist are charged", "memory negative 64", NEEDS_MEMORY, 60000,
+	  SMALL, NULL },
+	{ "R2 a crowd of processes shares one limit", "memory-crowd 256", NEEDS_MEMORY, 0, SMALL,
+	  NULL },
+	{ "R2 a box survives being killed for memory ten times", NULL, NEEDS_MEMORY, 0, SMALL,
+	  box_survives_many_kills },
+	{ "R2 a kill for memory is reported as such", NULL, NEEDS_MEMORY, 0, SMALL,
+	  kill_is_reported },
+	{ "R2 a box with full disk and full memory answers", NULL, NEEDS_MEMORY, 0, SMALL,
+	  full_box_answers },
+};
+
+const struct attack_table attacks_memory = { rows, COUNT(rows) };
