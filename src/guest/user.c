@@ -172,15 +172,23 @@ static int read_plain(const char *path, struct buf *b)
 	return fd_slurp(fd, b);
 }
 
+/* Only a lack of memory is a failure: it must not look as if the file said nothing. */
+static int load(const char *path, struct buf *b)
+{
+	int r = read_plain(path, b);
+
+	if (r < 0)
+		buf_clear(b);
+	return r == -ENOMEM ? r : 0;
+}
+
 int user_load(const char *who, struct user *ret, struct err *err)
 {
 	_cleanup_(buf_done) struct buf passwd = { .max = USER_FILE_MAX };
 	_cleanup_(buf_done) struct buf group = { .max = USER_FILE_MAX };
 
-	if (read_plain("/etc/passwd", &passwd) < 0)
-		buf_clear(&passwd);
-	if (read_plain("/etc/group", &group) < 0)
-		buf_clear(&group);
+	if (load("/etc/passwd", &passwd) < 0 || load("/etc/group", &group) < 0)
+		return err_sys(err, ENOMEM, "look up user '%.60s'", who);
 	return user_find((struct str){ buf_str(&passwd), passwd.len },
 			 (struct str){ buf_str(&group), group.len }, who, ret, err);
 }

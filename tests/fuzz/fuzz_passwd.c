@@ -1,5 +1,5 @@
-/* A hostile passwd and group file, split at the first NUL, and somebody to look for: the first line.
- * Whoever is found has ids that are ids and strings that end. */
+/* A hostile passwd and group file, split at the first NUL, and somebody to look for: the first
+ * line. Whoever is found has ids that are ids and strings that end. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -18,12 +18,13 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "fault.h"
 #include "guest/serve.h"
 
 #define PATIENCE_MS 20000
 #define RIG_NO_BOX 77
 
-static _Noreturn void run_guest(int sock)
+static _Noreturn void run_guest(int sock, size_t fault)
 {
 	struct guest_options options = { .python_fd = -1 };
 	int null = open("/dev/null", O_RDWR);
@@ -33,6 +34,7 @@ static _Noreturn void run_guest(int sock)
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans come to it as they come to PID 1 */
+	fault_arm(fault);
 	_exit(guest_serve(sock, &options) < 0 ? 1 : 0);
 }
 
@@ -67,7 +69,7 @@ static _Noreturn void run_boxed(int sock)
 	if (pid == 0) {
 		if (mount("proc", "/proc", "proc", 0, NULL) < 0)
 			_exit(RIG_NO_BOX);
-		run_guest(sock);
+		run_guest(sock, 0);
 	}
 	(void)close(sock);
 	(void)waitpid(pid, &status, 0);
@@ -98,14 +100,19 @@ static void begin(struct guest_rig *rig, int pair[2])
 		(void)close(pair[1]);
 }
 
-void rig_start(struct guest_rig *rig)
+void rig_start_faulty(struct guest_rig *rig, size_t n)
 {
 	int pair[2];
 
 	begin(rig, pair);
 	if (rig->pid == 0)
-		run_guest(pair[1]);
+		run_guest(pair[1], n);
 	expect_ready(rig);
+}
+
+void rig_start(struct guest_rig *rig)
+{
+	rig_start_faulty(rig, 0);
 }
 
 bool rig_start_boxed(struct guest_rig *rig)

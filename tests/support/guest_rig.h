@@ -30,6 +30,8 @@ struct rig_result {
 
 /* Starts it and has seen its G_READY. */
 void rig_start(struct guest_rig *rig);
+/* The same, but its n-th allocation fails, once; 0: none does. */
+void rig_start_faulty(struct guest_rig *rig, size_t n);
 /* The same as PID 1 of a pid namespace; false where the machine allows none. */
 bool rig_start_boxed(struct guest_rig *rig);
 /* Hangs up, waits for its end, and checks that it ended well (0) or as told (status). */
@@ -53,5 +55,6 @@ bool rig_take(struct guest_rig *rig, uint32_t id, const struct wire_head *head, 
 void rig_result_done(struct rig_result *r);
 struct guest_exec rig_script(const char *script); /* /bin/sh -c script */
 /* Runs it and takes all it gives. */
-void rig_run(struct guest_rig *rig, uint32_t id, const struct guest_exec *e, struct rig_result *ret);
+void rig_run(struct guest_rig *rig, uint32_t id, const struct guest_exec *e,
+	     struct rig_result *ret);
 void rig_shell(struct guest_rig *rig, uint32_t id, const char *script, struct rig_result *ret);
