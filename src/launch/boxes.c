@@ -142,6 +142,7 @@ static void unborn(struct launch *l, struct box *b)
 		boxes_destroy(l, b);
 		return;
 	}
+	zygote_born(l, b);
 	b->sock = fd_close(b->sock);
 	b->plan.nested = 0;
 	if (start_plain(l, b, &b->err) < 0)
@@ -160,8 +161,10 @@ void boxes_abandon_unborn(struct launch *l)
 			if (b->pid == 0)
 				found = b;
 		}
-		if (found)
+		if (found) {
+			zygote_born(l, found);
 			box_free(l, found);
+		}
 	} while (found);
 }
 

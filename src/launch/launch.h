@@ -19,6 +19,7 @@
 
 struct launch;
 struct map;
+struct zygote;
 struct zygotes;
 
 /* Something that epoll watches. */
@@ -64,6 +65,7 @@ struct box {
 	uint32_t destroy_id; /* L_DESTROY that waits for its end */
 	uint32_t flags;      /* enum launch_box_flag */
 	int net_fd;          /* held from the kill to the recycling */
+	struct zygote *zygote; /* borrowed: who makes it; NULL once its pid is known */
 	bool frozen;
 	uint64_t began_ns, step_ns[STEP_COUNT];
 	struct err err; /* why it could not be built */

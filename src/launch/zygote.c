@@ -29,6 +29,7 @@ struct zygote {
 	int sock;         /* owned */
 	struct cell cell; /* owned: its control group */
 	unsigned served;
+	unsigned unborn; /* boxes that it still makes: until then its cgroup holds their processes */
 	bool is_ready;
 	struct list link; /* among the retired */
 };
@@ -74,6 +75,12 @@ static void zygote_free(struct launch *l, struct zygote *z)
 	free(z);
 }
 
+static void free_if_over(struct launch *l, struct zygote *z)
+{
+	if (z->pid == 0 && z->unborn == 0)
+		zygote_free(l, z);
+}
+
 /* No more boxes from this one. It serves what it has been told, finds its socket closed and ends; the
  * rest follows when it is reaped. */
 static void retire(struct launch *l, struct zygote *z)
@@ -81,19 +88,19 @@ static void retire(struct launch *l, struct zygote *z)
 	if (z->sock >= 0)
 		launch_unwatch(l, z->sock);
 	z->sock = fd_close(z->sock);
-	if (z->pid > 0)
-		list_push_back(&l->zygotes->retired, &z->link);
-	else
-		zygote_free(l, z);
+	list_push_back(&l->zygotes->retired, &z->link);
+	free_if_over(l, z);
 }
 
 /* At the end of the launcher: what has not ended by itself is ended. */
 static void reap_retired(struct launch *l)
 {
 	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
-		(void)kill(z->pid, SIGKILL);
-		while (waitpid(z->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		if (z->pid > 0) {
+			(void)kill(z->pid, SIGKILL);
+			while (waitpid(z->pid, NULL, 0) < 0 && errno == EINTR)
+				;
+		}
 		zygote_free(l, z);
 	}
 }
@@ -254,7 +261,8 @@ bool zygote_reaped(struct launch *l, pid_t pid)
 	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
 		if (z->pid != pid)
 			continue;
-		zygote_free(l, z);
+		z->pid = 0;
+		free_if_over(l, z);
 		return true;
 	}
 	return false;
@@ -302,10 +310,23 @@ int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *er
 		return -EAGAIN;
 	}
 	b->plan.nested = 1;
+	b->zygote = z;
+	z->unborn++;
 	if (++z->served >= ZYGOTE_BOXES_MAX)
 		remove_zygote(l, z);
 	(void)keep_up(l, b->tmpl, NULL);
 	return 0;
+}
+
+void zygote_born(struct launch *l, struct box *b)
+{
+	struct zygote *z = TAKE(b->zygote);
+
+	if (!z)
+		return;
+	z->unborn--;
+	if (z->sock < 0)
+		free_if_over(l, z);
 }
 
 /* In a process of its own: entering a control group can take the kernel 10 ms. */
@@ -331,6 +352,7 @@ static int adopt(struct launch *l, struct box *b, pid_t pid, struct err *err)
 	if (pid <= 1 || kill(pid, 0) < 0)
 		return err_set(err, ECHILD, "the box's first process has ended");
 	b->pid = pid;
+	zygote_born(l, b);
 	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0) {
 		(void)kill(pid, SIGKILL);
 		b->pid = 0;
