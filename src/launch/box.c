@@ -5,7 +5,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
@@ -134,9 +133,6 @@ int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err)
 {
 	int r;
 
-	/* Rootless boxes share one key quota; there the launcher's own empty keyring stands in. */
-	if (!plan->rootless)
-		(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
 	r = set_rlimits(plan, err);
 	if (r == 0)
 		r = set_caps(keep_caps, err);

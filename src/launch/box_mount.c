@@ -63,9 +63,8 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; i < COUNT(writable); i++) {
-		if (mkdirat(fd, writable[i].name, 0700) < 0 ||
-		    fchownat(fd, writable[i].name, owner_id(plan), owner_id(plan), 0) < 0 ||
-		    fchmodat(fd, writable[i].name, writable[i].mode, 0) < 0) {
+		if (mkdirat(fd, writable[i].name, writable[i].mode) < 0 ||
+		    fchownat(fd, writable[i].name, owner_id(plan), owner_id(plan), 0) < 0) {
 			int code = errno;
 
 			(void)close(fd);
@@ -155,31 +154,23 @@ static int mount_writable(struct err *err)
 
 	for (size_t i = 0; i < COUNT(writable) && r == 0; i++) {
 		char from[32];
-		_close_ int tree = -1;
 
 		(void)str_format(from, sizeof(from), DISK "/%s", writable[i].name);
-		tree = mounts_clone(AT_FDCWD, from, 0, err);
-		r = tree < 0 ? tree : mounts_attach(tree, writable[i].path, err);
+		r = mounts_bind(from, writable[i].path, err);
 	}
 	return r;
 }
 
 static int mask(const char *const *paths, size_t count, const char *with, struct err *err)
 {
-	for (size_t i = 0; i < count; i++) {
-		_close_ int tree = -1;
-		int r;
+	int r = 0;
 
-		if (access(paths[i], F_OK) < 0)
-			continue;
-		tree = mounts_clone(AT_FDCWD, with, 0, err);
-		if (tree < 0)
-			return tree;
-		r = mounts_attach(tree, paths[i], err);
-		if (r < 0)
-			return r;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = mounts_bind(with, paths[i], err);
+		if (r == -ENOENT) /* this kernel has no such file */
+			r = 0;
 	}
-	return 0;
+	return r;
 }
 
 /* Settings of the kernel can be read and never written, whoever asks. */
@@ -234,6 +225,7 @@ static int mount_terminals(struct err *err)
 
 int box_mount(const struct box_plan *plan, struct err *err)
 {
+	mode_t before = umask(0); /* the modes below are exact */
 	int r = mount_disk(plan, err);
 
 	if (r == 0)
@@ -250,5 +242,6 @@ int box_mount(const struct box_plan *plan, struct err *err)
 		r = mounts_pivot(err);
 	if (r == 0 && sethostname("sandbox", 7) < 0)
 		r = err_sys(err, errno, "host name");
+	(void)umask(before);
 	return r;
 }

@@ -47,6 +47,13 @@ int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err)
 	return fd < 0 ? err_sys(err, errno, "bind %s", path) : fd;
 }
 
+int mounts_bind(const char *from, const char *to, struct err *err)
+{
+	if (mount(from, to, NULL, MS_BIND, NULL) < 0)
+		return err_sys(err, errno, "bind %s to %s", from, to);
+	return 0;
+}
+
 int mounts_protect(int mount_fd, unsigned attrs, struct err *err)
 {
 	struct mount_attr attr = { .attr_set = attrs };

@@ -2,6 +2,7 @@
  * seed that already is in the box's cgroup. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -97,6 +98,8 @@ void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 	int keep[] = { sock, l->proc_fd, l->init_fd };
 	long pid = cgroups_ops(l->cgroups)->attach(cg, 0, NULL);
 
+	/* What it clones has this session keyring, empty and without a way to reach it. */
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
 	for (int i = 0; i < 3; i++)
 		keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 10000);
 	for (int i = 0; i < 3; i++)
