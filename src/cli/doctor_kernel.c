@@ -86,12 +86,10 @@ static int try_namespace(const void *arg)
 static const struct {
 	int flag;
 	const char *name;
-	bool needed;
 } namespaces[] = {
-	{ CLONE_NEWUSER, "user", true },     { CLONE_NEWPID, "pid", true },
-	{ CLONE_NEWNS, "mount", true },      { CLONE_NEWNET, "network", true },
-	{ CLONE_NEWIPC, "ipc", true },       { CLONE_NEWUTS, "uts", true },
-	{ CLONE_NEWCGROUP, "cgroup", true },
+	{ CLONE_NEWUSER, "user" },     { CLONE_NEWPID, "pid" }, { CLONE_NEWNS, "mount" },
+	{ CLONE_NEWNET, "network" },   { CLONE_NEWIPC, "ipc" }, { CLONE_NEWUTS, "uts" },
+	{ CLONE_NEWCGROUP, "cgroup" },
 };
 
 static void check_namespaces(struct finding *f)

@@ -34,8 +34,9 @@ struct guest_client *guest_free(struct guest_client *g); /* callbacks are not ca
 CLEANUP_FUNC(struct guest_client *, guest_free)
 int guest_fd(const struct guest_client *g);
 bool guest_wants_write(const struct guest_client *g);
-/* Reads and answers all that is there. 0, or -EPIPE once the box is gone, -EPROTO when it lied: every
- * live id has then got its failed(). Output is credited after its callback unless held back. */
+/* Reads and answers all that is there. 0, or -EPIPE once the box is gone, -EPROTO when it lied:
+ * every live id has then got its failed(). Output is credited after its callback unless held back.
+ */
 int guest_dispatch(struct guest_client *g);
 
 int guest_exec(struct guest_client *g, const struct guest_exec *e, const struct guest_callbacks *cb,
@@ -63,8 +64,8 @@ struct guest_result {
 	bool warm;
 };
 void guest_result_done(struct guest_result *r);
-int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const void *in, size_t in_len,
-		    struct guest_result *ret, struct err *err);
+int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const void *in,
+		    size_t in_len, struct guest_result *ret, struct err *err);
 int guest_read_sync(struct guest_client *g, const char *path, struct buf *ret, struct err *err);
 int guest_write_sync(struct guest_client *g, const char *path, const void *data, size_t n,
 		     uint32_t mode, struct err *err);

@@ -1,5 +1,6 @@
 /* Starts holt-launch and speaks its protocol. Requests are answered in order of completion; the
- * *_sync form waits for its own answer and keeps unasked L_DIED frames for launcher_next_death(). */
+ * *_sync form waits for its own answer and keeps unasked L_DIED frames for launcher_next_death().
+ */
 #pragma once
 
 #include <stdbool.h>

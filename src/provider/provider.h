@@ -12,7 +12,8 @@ struct provider_ops {
 	int (*claim)(void *self, const struct launch_spec *spec, struct launcher_box *ret,
 		     struct err *err);
 	/* Nothing of the box is left when this returns 0; ret_usage may be NULL. -ENOENT. */
-	int (*destroy)(void *self, const char *box_id, struct box_usage *ret_usage, struct err *err);
+	int (*destroy)(void *self, const char *box_id, struct box_usage *ret_usage,
+		       struct err *err);
 	int (*freeze)(void *self, const char *box_id, bool on, struct err *err);
 	int (*usage)(void *self, const char *box_id, struct box_usage *ret, struct err *err);
 	int (*limits)(void *self, const char *box_id, const struct limits *limits, struct err *err);
