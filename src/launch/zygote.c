@@ -269,18 +269,25 @@ bool zygote_reaped(struct launch *l, pid_t pid)
 }
 
 /* A copy of the template's tree, mounted nowhere yet. */
-static int copy_tree(const struct template *t, struct err *err)
+static int copy_tree(const struct launch *l, const struct template *t, struct err *err)
 {
+	int fd;
+
 	if (setns(t->mount_ns, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "enter the template");
-	return mounts_clone(AT_FDCWD, "/", 1, err);
+	fd = mounts_clone(AT_FDCWD, "/", 1, err);
+	if (setns(l->view_ns, CLONE_NEWNS) < 0 && fd >= 0) {
+		(void)close(fd);
+		return err_sys(err, errno, "leave the template");
+	}
+	return fd;
 }
 
 static int send_make(struct launch *l, struct zygote *z, struct box *b, int child_sock,
 		     struct err *err)
 {
 	struct zygote_make make = { .plan = b->plan };
-	_close_ int tree = copy_tree(b->tmpl, err);
+	_close_ int tree = copy_tree(l, b->tmpl, err);
 	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree };
 	ssize_t n;
 
