@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,7 +88,9 @@ static int mount_disk(const struct box_plan *plan, struct err *err)
 static int mount_overlay(const char *lower, const char *second, const char *path, bool upper,
 			 struct err *err)
 {
-	unsigned attrs = MOUNT_ATTR_NOSUID | (upper ? 0 : MOUNT_ATTR_RDONLY);
+	/* The root holds the devices, nothing else does. */
+	unsigned attrs = MOUNT_ATTR_NOSUID | (upper ? 0 : MOUNT_ATTR_RDONLY) |
+			 (strcmp(lower, "/") == 0 ? 0 : MOUNT_ATTR_NODEV);
 	char dirs[64];
 	struct fs_option options[] = { { "lowerdir", dirs },
 				       { "upperdir", DISK "/upper" },
@@ -182,7 +185,12 @@ static int protect_sysctl(struct err *err)
 	if (tree < 0)
 		return tree;
 	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-	return r < 0 ? r : mounts_attach(tree, "proc/sys", err);
+	if (r == 0)
+		r = mounts_attach(tree, "proc/sys", err);
+	/* One name for all boxes of this machine until it boots again. */
+	return r < 0 ? r
+		     : mask((const char *const[]){ "proc/sys/kernel/random/boot_id" }, 1,
+			    "dev/null", err);
 }
 
 static int mount_proc(const struct box_plan *plan, struct err *err)

@@ -77,7 +77,7 @@ struct test {
 struct block {
 	size_t count;
 	enum verdict otherwise;
-	struct test tests[6];
+	struct test tests[7];
 };
 #define EQ(a, v, t)                        \
 	{                                  \
@@ -94,12 +94,13 @@ static const struct block blocks[V_COUNT] = {
 	/* A list of families, not a list of exceptions: the next AF_ALG is closed already. AF_INET
 	 * and AF_INET6 differ in one bit. Raw sockets and every transport but TCP and UDP are
 	 * refused. */
-	[V_SOCKET] = { 6,
+	[V_SOCKET] = { 7,
 		       V_EPERM,
 		       { EQ(0, AF_UNIX, V_ALLOW),
 			 { 0, BPF_JEQ, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET &AF_INET6,
 			   V_EAFNOSUPPORT, true },
-			 { 1, BPF_JEQ, 0xf, SOCK_RAW, V_EPERM, false },
+			 { 1, BPF_JSET, 0, 0xf & ~(SOCK_STREAM | SOCK_DGRAM), V_EPERM, false },
+			 { 1, BPF_JEQ, 0xf, SOCK_STREAM | SOCK_DGRAM, V_EPERM, false },
 			 EQ(2, 0, V_ALLOW),
 			 EQ(2, IPPROTO_TCP, V_ALLOW),
 			 EQ(2, IPPROTO_UDP, V_ALLOW) } },

@@ -122,6 +122,8 @@ static void only_unix_tcp_and_udp_sockets_exist(void **state)
 	assert_int_equal(ask(&f, "socket", AF_INET, SOCK_RAW | SOCK_CLOEXEC, 0), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "socket", AF_INET, SOCK_DGRAM, IPPROTO_ICMP), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "socket", AF_INET, SOCK_STREAM, 262 /* MPTCP */), ERRNO(EPERM));
+	for (int type = 3; type < 16; type++)
+		assert_int_equal(ask(&f, "socket", AF_INET, (uint64_t)type, 0), ERRNO(EPERM));
 	for (int family = 0; family < 64; family++)
 		if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
 			assert_int_equal(ask(&f, "socket", (uint64_t)family, SOCK_DGRAM, 0),
