@@ -75,6 +75,8 @@ static void built(struct launch *l, struct box *b)
 	step_done(b, STEP_READY);
 	launch_unwatch(l, b->sock);
 	b->tmpl->building_count--;
+	if (b->plan.nested)
+		zygote_worked(l, b);
 	poolsize_made(&b->tmpl->size, clock_now_ns() - b->began_ns);
 	if (b->claim_id)
 		boxes_claim(l, b, b->claim_id);
@@ -124,8 +126,24 @@ static void give_up(struct launch *l, struct box *b)
 	box_free(l, b);
 }
 
-/* A box that a warm interpreter makes, before its first process is known. When that fails it is built
- * like any other, and has no Python waiting. */
+/* A warm interpreter could not make this box, and nothing of its attempt is left. It is built like any
+ * other, and has no Python waiting. */
+static void start_over(struct launch *l, struct box *b, const struct err *why)
+{
+	log_warn("launch", "box without a waiting Python: %s", why->text);
+	zygote_failed(l, b);
+	if (b->pid > 0)
+		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
+	b->pid = 0;
+	launch_unwatch(l, b->sock);
+	b->sock = fd_close(b->sock);
+	b->plan.nested = 0;
+	b->err = (struct err){ 0 };
+	if (start_plain(l, b, &b->err) < 0)
+		give_up(l, b);
+}
+
+/* Before the first process is known. */
 static void unborn(struct launch *l, struct box *b)
 {
 	char message[512];
@@ -136,17 +154,10 @@ static void unborn(struct launch *l, struct box *b)
 		return;
 	if (zygote_heard(l, b, message, n > 0 ? (size_t)n : 0, &err) == 0)
 		return;
-	log_warn("launch", "box without a waiting Python: %s", err.text);
-	launch_unwatch(l, b->sock);
-	if (b->pid > 0) {
-		boxes_destroy(l, b);
-		return;
-	}
-	zygote_born(l, b);
-	b->sock = fd_close(b->sock);
-	b->plan.nested = 0;
-	if (start_plain(l, b, &b->err) < 0)
-		give_up(l, b);
+	if (b->pid > 0)
+		(void)kill(b->pid, SIGKILL); /* boxes_reaped() goes on */
+	else
+		start_over(l, b, &err);
 }
 
 void boxes_abandon_unborn(struct launch *l)
@@ -162,7 +173,7 @@ void boxes_abandon_unborn(struct launch *l)
 				found = b;
 		}
 		if (found) {
-			zygote_born(l, found);
+			zygote_failed(l, found);
 			box_free(l, found);
 		}
 	} while (found);
@@ -191,7 +202,10 @@ static void building(struct launch *l, struct source *self)
 		break;
 	}
 	launch_unwatch(l, b->sock); /* the reaper answers whoever waits */
-	boxes_destroy(l, b);
+	if (b->plan.nested)
+		(void)kill(b->pid, SIGKILL);
+	else
+		boxes_destroy(l, b);
 }
 
 int boxes_write_maps(struct launch *l, struct box *b, struct err *err)
@@ -345,6 +359,10 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	if (b->state == BOX_BUILDING) /* its last words may still lie in the socket */
 		while (b->err.code == 0 && read_news(b) == NEWS_MAPS)
 			;
+	if (b->state == BOX_BUILDING && b->plan.nested && !l->closing) {
+		start_over(l, b, &b->err);
+		return;
+	}
 	(void)cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, NULL);
 	/* The kernel adds up what PID 1 and all it reaped have used. */
 	if (usage.cpu_us < rusage_us(ru))

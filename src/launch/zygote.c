@@ -141,7 +141,6 @@ static void on_zygote(struct launch *l, struct source *self)
 		return;
 	if (n == 1 && text[0] == ZYGOTE_READY) {
 		z->is_ready = true;
-		pair_of(l, z->tmpl)->failures = 0;
 		return;
 	}
 	text[n > 0 ? n : 0] = '\0';
@@ -325,7 +324,8 @@ int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *er
 	return 0;
 }
 
-void zygote_born(struct launch *l, struct box *b)
+/* The box has no more to do with its interpreter. */
+static void born(struct launch *l, struct box *b)
 {
 	struct zygote *z = TAKE(b->zygote);
 
@@ -334,6 +334,18 @@ void zygote_born(struct launch *l, struct box *b)
 	z->unborn--;
 	if (z->sock < 0)
 		free_if_over(l, z);
+}
+
+void zygote_failed(struct launch *l, struct box *b)
+{
+	born(l, b);
+	if (++pair_of(l, b->tmpl)->failures >= FAILURES_MAX)
+		zygote_stop(l, b->tmpl);
+}
+
+void zygote_worked(struct launch *l, struct box *b)
+{
+	pair_of(l, b->tmpl)->failures = 0;
 }
 
 /* In a process of its own: entering a control group can take the kernel 10 ms. */
@@ -359,7 +371,7 @@ static int adopt(struct launch *l, struct box *b, pid_t pid, struct err *err)
 	if (pid <= 1 || kill(pid, 0) < 0)
 		return err_set(err, ECHILD, "the box's first process has ended");
 	b->pid = pid;
-	zygote_born(l, b);
+	born(l, b);
 	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0) {
 		(void)kill(pid, SIGKILL);
 		b->pid = 0;

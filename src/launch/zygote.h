@@ -55,7 +55,9 @@ bool zygote_is_coming(const struct launch *l, const struct template *t);
 int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *err);
 /* A message on the control socket of a box that has no pid yet. -errno: it will never have one. */
 int zygote_heard(struct launch *l, struct box *b, const void *message, size_t n, struct err *err);
-/* The box is made, or never will be: it has no more to do with its interpreter. */
-void zygote_born(struct launch *l, struct box *b);
+/* The box could not be made this way. After a few such in a row no more are tried. */
+void zygote_failed(struct launch *l, struct box *b);
+/* The box waits or runs: the way works. */
+void zygote_worked(struct launch *l, struct box *b);
 /* True when the process was a template interpreter. */
 bool zygote_reaped(struct launch *l, pid_t pid);
