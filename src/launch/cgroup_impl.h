@@ -46,7 +46,6 @@ struct cgroups {
 	char name[sizeof(CGROUP_PREFIX) + ID_LEN];
 	struct err why; /* what kept us from a better kind */
 	bool has_memsw; /* v1 */
-	bool uses_leaf; /* v2: this process left its own group */
 	int spawn_fd;   /* v2: the group that was asked for last */
 };
 

@@ -89,9 +89,8 @@ static int may_evacuate(int own, struct err *err)
 
 /* A group with processes cannot have controllers for its children, so we move into a leaf. The leaf
  * is no one launcher's: the next one is started from inside it, and may live at the same time. */
-static int evacuate(struct cgroups *all, struct err *err)
+static int evacuate(int own, struct err *err)
 {
-	int own = all->place[HIER_UNIFIED].own;
 	int r;
 
 	r = may_evacuate(own, err);
@@ -99,30 +98,59 @@ static int evacuate(struct cgroups *all, struct err *err)
 		return r;
 	if (mkdirat(own, CGROUP_LEAF, 0755) < 0 && errno != EEXIST)
 		return err_sys(err, errno, "make control group %s", CGROUP_LEAF);
-	all->uses_leaf = true;
 	r = cgroup_move_all(own, ".", own, CGROUP_LEAF);
 	if (r < 0)
 		return err_sys(err, r, "move to control group %s", CGROUP_LEAF);
 	return 0;
 }
 
-static int enable(struct cgroups *all, unsigned want, struct err *err)
+/* The root of the hierarchy, which has no type, may have processes and controlled children. */
+static bool must_be_empty(int own)
 {
-	int own = all->place[HIER_UNIFIED].own;
+	char first[2];
+
+	if (faccessat(own, "cgroup.type", F_OK, 0) < 0)
+		return false;
+	return cgroup_read(own, ".", "cgroup.procs", first, sizeof(first)) != 0;
+}
+
+/* Empties the group first: to enable only cpu or pids over processes would succeed, and make the
+ * group a threaded one, whose children take no processes at all. */
+static int enable(int own, unsigned want, struct err *err)
+{
 	unsigned off = want & ~bits_of(own, "cgroup.subtree_control");
 	int r;
 
 	if (!off)
 		return 0;
-	r = switch_controllers(own, off, '+');
-	if (r == -EBUSY) {
-		r = evacuate(all, err);
-		if (r < 0)
-			return r;
-		r = switch_controllers(own, off, '+');
-	}
+	r = must_be_empty(own) ? evacuate(own, err) : 0;
 	if (r < 0)
-		return err_sys(err, r, "enable controllers for control groups of ours");
+		return r;
+	r = switch_controllers(own, off, '+');
+	if (r < 0)
+		return err_sys(err, r, "enable controllers below our control group");
+	return 0;
+}
+
+/* Our directory, with what it got for its children. */
+static int divide(struct cgroups *all, struct err *err)
+{
+	struct cgroup_place *p = &all->place[HIER_UNIFIED];
+	char type[32] = "";
+	int r;
+
+	r = cgroup_place_enter(p, all->name, err);
+	if (r < 0)
+		return r;
+	(void)cgroup_read(p->dir, ".", "cgroup.type", type, sizeof(type));
+	if (strcmp(type, "domain") != 0)
+		return err_set(err, ENOTSUP,
+			       "our control group is threaded: boxes cannot be in it");
+	(void)switch_controllers(p->dir, bits_of(p->dir, "cgroup.controllers"), '+');
+	all->missing = CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_CPUSET;
+	all->missing &= ~bits_of(p->dir, "cgroup.subtree_control");
+	if (faccessat(p->dir, "cgroup.freeze", F_OK, 0) < 0) /* since 5.2 */
+		all->missing |= CONTROLLER_FREEZER;
 	return 0;
 }
 
@@ -144,21 +172,12 @@ int cgroup_v2_setup(struct cgroups *all, const struct cgroup_texts *t, bool bare
 	want = bits_of(p->own, "cgroup.controllers");
 	if (!bare && !(want & ~CONTROLLER_CPUSET))
 		return err_set(err, ENOTSUP, "cgroup v2 has no controllers for %s", own);
-	r = enable(all, want, err);
+	r = enable(p->own, want, err);
 	if (r < 0 && !cgroup_is_absence(r))
 		return r;
 	if (r < 0 && !bare && !bits_of(p->own, "cgroup.subtree_control"))
 		return r;
-	r = cgroup_place_enter(p, all->name, err);
-	if (r < 0)
-		return r;
-	want = bits_of(p->dir, "cgroup.controllers");
-	(void)switch_controllers(p->dir, want, '+');
-	all->missing = CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_CPUSET;
-	all->missing &= ~bits_of(p->dir, "cgroup.subtree_control");
-	if (faccessat(p->dir, "cgroup.freeze", F_OK, 0) < 0) /* since 5.2 */
-		all->missing |= CONTROLLER_FREEZER;
-	return 0;
+	return divide(all, err);
 }
 
 /* Undoes evacuate(), unless another launcher still divides the group. */
@@ -167,7 +186,7 @@ void cgroup_v2_leave(struct cgroups *all)
 	struct cgroup_place *p = &all->place[HIER_UNIFIED];
 	_close_ int own = -1;
 
-	if (p->own < 0 || !all->uses_leaf)
+	if (p->own < 0 || faccessat(p->own, CGROUP_LEAF, F_OK, 0) < 0)
 		return;
 	own = fcntl(p->own, F_DUPFD_CLOEXEC, 0);
 	cgroup_place_close(p, all->name);
@@ -281,13 +300,16 @@ static int set_cpu(struct cgroup *cg, uint32_t cpu_milli, struct err *err)
 
 static int set_cpus(struct cgroup *cg, uint64_t mask, struct err *err)
 {
-	char cpus[CGROUP_CPUS_SIZE];
-	int r;
+	char cpus[512];
+	int r = 0;
 
 	if (mask == cg->set.cpu_mask || !has(cg, CONTROLLER_CPUSET))
 		return 0;
 	cgroup_format_cpus(mask, cpus);
-	r = cgroup_write(dir_of(cg), cg->name, "cpuset.cpus", mask ? cpus : "\n");
+	if (!mask) /* all: an empty list is refused while there are processes */
+		r = cgroup_read(dir_of(cg), ".", "cpuset.cpus.effective", cpus, sizeof(cpus));
+	if (r >= 0)
+		r = cgroup_write(dir_of(cg), cg->name, "cpuset.cpus", cpus);
 	if (r < 0)
 		return err_sys(err, r, "pin to CPUs %s: write cpuset.cpus", cpus);
 	cg->set.cpu_mask = mask;
