@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "cli/command.h"
+
+/* Subjects and references inherit it alike: other work on the machine then blurs them less. */
+#define PRIORITY (-19)
 
 struct bench_args {
 	uint32_t n;
@@ -145,6 +149,7 @@ int cmd_bench(const struct command *cmd, int argc, char **argv)
 	}
 	b->n = args.n;
 	b->load_wait_ms = args.load_wait_ms;
+	b->raised = setpriority(PRIO_PROCESS, 0, PRIORITY) == 0;
 	bench_load(b->load_before, sizeof(b->load_before));
 	for (size_t i = 0; i < EXPERIMENTS; i++)
 		if (is_wanted(&args, &experiments[i]))

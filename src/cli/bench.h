@@ -41,9 +41,10 @@ struct bench_row {
 /* Lives in shared memory: experiments that change their process run in a child. */
 struct bench {
 	uint32_t n;
-	uint64_t load_wait_ms; /* patience left for a quiet machine, for each experiment */
-	uint64_t waited_ms;    /* for a quiet machine, in all */
-	uint64_t patience_ms;
+	uint64_t load_wait_ms; /* longest wait for a quiet machine, for each experiment */
+	uint64_t patience_ms;  /* what is left of it */
+	uint64_t waited_ms;    /* in all */
+	bool raised;           /* everything measured runs before other work */
 	char load_before[64], load_after[64];
 	size_t len;
 	struct bench_row rows[BENCH_ROWS_MAX];

@@ -5,20 +5,25 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/bench.h"
+#include "cli/box_args.h"
 #include "provider/guest_client.h"
 
 #define POOL_WAIT_MS 60000
 #define QUIET_MS 600000u /* a pool does not shrink while it is measured */
 
+/* With what `holt exec` gives every command. */
 void box_exec_true(struct guest_exec *e)
 {
 	*e = (struct guest_exec){ .kind = EXEC_COMMAND,
+				  .flags = EXEC_LOGIN,
 				  .timeout_ms = 30000,
 				  .user = "",
-				  .cwd = "/",
+				  .cwd = "",
 				  .code = "",
 				  .argc = 1,
-				  .argv = { "/bin/true" } };
+				  .argv = { "/bin/true" },
+				  .envc = 2,
+				  .envp = { BOX_DEFAULT_PATH, BOX_DEFAULT_LANG } };
 }
 
 void box_exec_code(struct guest_exec *e, uint8_t kind, const char *code)

@@ -128,8 +128,9 @@ static void put_notes(const struct bench *b, struct buf *to, const char *bullet)
 
 static void put_load(const struct bench *b, struct buf *to)
 {
-	(void)buf_printf(to, "load before: %s; after: %s; waited %.1f s for a quiet machine\n",
-			 b->load_before, b->load_after, (double)b->waited_ms / 1000);
+	(void)buf_printf(to, "load before: %s; after: %s; waited %.1f s for a quiet machine%s\n",
+			 b->load_before, b->load_after, (double)b->waited_ms / 1000,
+			 b->raised ? "; all of it with nice -19" : "");
 }
 
 void bench_print_text(const struct bench *b, struct buf *to)

@@ -130,7 +130,6 @@ static int add_env(const char *text, struct guest_exec *e, struct err *err)
 
 _Static_assert(OPT_LIST_MAX + 8 < GUEST_ARGS_MAX, "every --env has its place");
 
-/* A box inherits nothing; these are what programs take for granted. */
 static void add_default(struct guest_exec *e, const char *text)
 {
 	size_t n = strcspn(text, "=") + 1;
@@ -183,7 +182,7 @@ int box_args_exec(const struct box_args *a, struct guest_exec *ret, struct err *
 	}
 	if (a->tty)
 		add_terminal(ret);
-	add_default(ret, "PATH=/usr/local/bin:/usr/bin:/bin");
-	add_default(ret, "LANG=C.UTF-8");
+	add_default(ret, BOX_DEFAULT_PATH);
+	add_default(ret, BOX_DEFAULT_LANG);
 	return 0;
 }
