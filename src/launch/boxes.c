@@ -126,8 +126,8 @@ static void give_up(struct launch *l, struct box *b)
 	box_free(l, b);
 }
 
-/* A warm interpreter could not make this box, and nothing of its attempt is left. It is built like any
- * other, and has no Python waiting. */
+/* A warm interpreter could not make this box, and nothing of its attempt is left. It is built like
+ * any other, and has no Python waiting. */
 static void start_over(struct launch *l, struct box *b, const struct err *why)
 {
 	log_warn("launch", "box without a waiting Python: %s", why->text);
@@ -146,13 +146,9 @@ static void start_over(struct launch *l, struct box *b, const struct err *why)
 /* Before the first process is known. */
 static void unborn(struct launch *l, struct box *b)
 {
-	char message[512];
 	struct err err = { 0 };
-	ssize_t n = recv(b->sock, message, sizeof(message), MSG_DONTWAIT);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (zygote_heard(l, b, message, n > 0 ? (size_t)n : 0, &err) == 0)
+	if (zygote_heard(l, b, &err) >= 0)
 		return;
 	if (b->pid > 0)
 		(void)kill(b->pid, SIGKILL); /* boxes_reaped() goes on */
@@ -334,7 +330,8 @@ void boxes_destroy(struct launch *l, struct box *b)
 	else
 		b->tmpl->claimed_count--;
 	b->state = BOX_DYING;
-	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it. */
+	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it.
+	 */
 	if (b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
 		b->net_fd = netns_of(&l->netns, b->pid);
 	(void)kill(b->pid, SIGKILL);

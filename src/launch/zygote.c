@@ -23,13 +23,14 @@
 #define FAILURES_MAX 3 /* interpreters in a row that did not come up: then boxes have none */
 
 struct zygote {
-	struct source source; /* first */
+	struct source source;  /* first */
 	struct template *tmpl; /* borrowed */
 	pid_t pid;
 	int sock;         /* owned */
 	struct cell cell; /* owned: its control group */
 	unsigned served;
-	unsigned unborn; /* boxes that it still makes: until then its cgroup holds their processes */
+	unsigned
+		unborn; /* boxes that it still makes: until then its cgroup holds their processes */
 	bool is_ready;
 	struct list link; /* among the retired */
 };
@@ -81,8 +82,8 @@ static void free_if_over(struct launch *l, struct zygote *z)
 		zygote_free(l, z);
 }
 
-/* No more boxes from this one. It serves what it has been told, finds its socket closed and ends; the
- * rest follows when it is reaped. */
+/* No more boxes from this one. It serves what it has been told, finds its socket closed and ends;
+ * the rest follows when it is reaped. */
 static void retire(struct launch *l, struct zygote *z)
 {
 	if (z->sock >= 0)
@@ -292,6 +293,8 @@ static int send_make(struct launch *l, struct zygote *z, struct box *b, int chil
 
 	if (tree < 0)
 		return tree;
+	if (setsockopt(b->sock, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
+		return err_sys(err, errno, "control socket");
 	make.plan.nested = 1;
 	memcpy(make.filter, b->plan.filter, b->plan.filter_len * sizeof(make.filter[0]));
 	n = fd_send(z->sock, &make, sizeof(make), fds, ZYGOTE_FDS);
@@ -368,8 +371,9 @@ static int give_maps(struct launch *l, struct box *b, pid_t pid, struct err *err
 /* From here on the box is a process like any other's: a child of ours that the reaper knows. */
 static int adopt(struct launch *l, struct box *b, pid_t pid, struct err *err)
 {
-	if (pid <= 1 || kill(pid, 0) < 0)
+	if (kill(pid, 0) < 0)
 		return err_set(err, ECHILD, "the box's first process has ended");
+	(void)setsockopt(b->sock, SOL_SOCKET, SO_PASSCRED, &(int){ 0 }, sizeof(int));
 	b->pid = pid;
 	born(l, b);
 	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) < 0) {
@@ -393,16 +397,41 @@ static int why_not(const void *message, size_t n, struct err *err)
 	return err_set(err, code ? (int)code : EIO, "%s", rd_str(&payload));
 }
 
-int zygote_heard(struct launch *l, struct box *b, const void *message, size_t n, struct err *err)
+/* A message and the sender's pid, by the kernel's word; 0 when it has none for us. */
+static ssize_t recv_from_pid(int sock, void *data, size_t n, pid_t *ret_pid)
 {
-	struct zygote_said said;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec io = { data, n };
+	struct msghdr msg = { .msg_iov = &io,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t got = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = got < 0 ? NULL : CMSG_FIRSTHDR(&msg);
 
-	if (n != sizeof(said))
-		return why_not(message, n, err);
-	memcpy(&said, message, sizeof(said));
-	if (said.word == ZYGOTE_MAPS)
-		return give_maps(l, b, said.pid, err);
-	if (said.word == ZYGOTE_INIT_IS)
-		return adopt(l, b, said.pid, err);
+	*ret_pid = 0;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+		struct ucred who;
+
+		memcpy(&who, CMSG_DATA(c), sizeof(who));
+		*ret_pid = who.pid;
+	}
+	return got < 0 ? -errno : got;
+}
+
+int zygote_heard(struct launch *l, struct box *b, struct err *err)
+{
+	char message[512];
+	pid_t pid;
+	ssize_t n = recv_from_pid(b->sock, message, sizeof(message), &pid);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return 1;
+	if (n != 1)
+		return why_not(message, n > 0 ? (size_t)n : 0, err);
+	if (message[0] == ZYGOTE_MAPS && pid > 1)
+		return give_maps(l, b, pid, err);
+	if (message[0] == ZYGOTE_INIT_IS && pid > 1)
+		return adopt(l, b, pid, err);
 	return err_set(err, EPROTO, "the warm Python said what it should not");
 }

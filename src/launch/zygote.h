@@ -1,10 +1,10 @@
-/* Warm Pythons, the launcher's side. For each template that asks for it one interpreter is kept with
- * the template's modules imported (src/warm); it forks the first process of a box, and that box then
- * has a Python waiting which costs neither a start nor the memory of one.
+/* Warm Pythons, the launcher's side. For each template that asks for it one interpreter is kept
+ * with the template's modules imported (src/warm); it forks the first process of a box, and that
+ * box then has a Python waiting which costs neither a start nor the memory of one.
  *
- * The template interpreter is confined and holds nothing of anybody's: no tenant's code ever runs in
- * it. Its forks share the layout of its memory and the seed of its hashes, so it serves a limited
- * number of boxes and is then followed by a new one, started in time. */
+ * The template interpreter is confined and holds nothing of anybody's: no tenant's code ever runs
+ * in it. Its forks share the layout of its memory and the seed of its hashes, so it serves a
+ * limited number of boxes and is then followed by a new one, started in time. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct template;
 
 #define ZYGOTE_BOXES_MAX 16 /* boxes that one generation serves */
 #define ZYGOTE_STAGE "/tmp" /* where the box's copy of the tree is put to be entered */
-#define ZYGOTE_SOCK_FD 3    /* in the template interpreter: its socket, and what it is loaded from */
+#define ZYGOTE_SOCK_FD 3 /* in the template interpreter: its socket, and what it is loaded from */
 #define ZYGOTE_LIB_FD 4
 
 /* What the launcher sends for each box, with its descriptors. */
@@ -30,17 +30,13 @@ struct zygote_make {
 	struct sock_filter filter[SECCOMP_INSN_MAX];
 };
 
-/* What comes back: of the interpreter that it is ready (any text instead: why it never will be), and
- * on the control socket of each box, before holt-init speaks, of its two first processes. Each of
- * these two waits for one byte. */
+/* What comes back: of the interpreter that it is ready (any text instead: why it never will be),
+ * and on the control socket of each box, before holt-init speaks, of its two first processes. Each
+ * of these two waits for one byte. */
 enum zygote_word {
 	ZYGOTE_READY = 'r',
-	ZYGOTE_MAPS = 'u', /* pid has its user namespace: wants id maps and its cgroup */
-	ZYGOTE_INIT_IS = 'p', /* pid is PID 1 of the box */
-};
-struct zygote_said {
-	char word;
-	int32_t pid; /* as the launcher counts */
+	ZYGOTE_MAPS = 'u',    /* has its user namespace: wants id maps and its cgroup */
+	ZYGOTE_INIT_IS = 'p', /* is PID 1 of the box */
 };
 
 int zygotes_open(struct launch *l, struct err *err);
@@ -51,10 +47,12 @@ int zygote_start(struct launch *l, struct template *t, struct err *err);
 void zygote_stop(struct launch *l, struct template *t);
 /* One is on its way: who can wait for a box should. */
 bool zygote_is_coming(const struct launch *l, const struct template *t);
-/* In place of spawn_box(): the box's pid comes later, by zygote_said(). -EAGAIN: none is ready. */
+/* In place of spawn_box(): the box's pid comes later, by zygote_heard(). -EAGAIN: none is ready. */
 int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *err);
-/* A message on the control socket of a box that has no pid yet. -errno: it will never have one. */
-int zygote_heard(struct launch *l, struct box *b, const void *message, size_t n, struct err *err);
+/* Something came on the control socket of a box that has no pid yet. 1: nothing to read after all;
+ * -errno: it will never have one. Who spoke is what the kernel says: the launcher is about to give
+ * that process rights, and to kill it one day, and takes no pid from anybody's word. */
+int zygote_heard(struct launch *l, struct box *b, struct err *err);
 /* The box could not be made this way. After a few such in a row no more are tried. */
 void zygote_failed(struct launch *l, struct box *b);
 /* The box waits or runs: the way works. */

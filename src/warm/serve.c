@@ -30,21 +30,13 @@ struct job {
 	int fds[ZYGOTE_FDS]; /* owned */
 };
 
-static int say(int sock, char word, pid_t pid)
+/* Says one word to the launcher, which learns from the kernel who spoke, and waits for its leave.
+ */
+static int ask(int sock, char word, struct err *err)
 {
-	struct zygote_said said = { 0 };
-
-	said.word = word;
-	said.pid = pid;
-	return fd_send(sock, &said, sizeof(said), NULL, 0) == (ssize_t)sizeof(said) ? 0 : -EPIPE;
-}
-
-static int wait_go(int sock, struct err *err)
-{
-	char word;
-
-	return fd_recv(sock, &word, 1, NULL, NULL) == 1 ? 0 :
-							  err_set(err, EPIPE, "the launcher is gone");
+	if (fd_send(sock, &word, 1, NULL, 0) == 1 && fd_recv(sock, &word, 1, NULL, NULL) == 1)
+		return 0;
+	return err_set(err, EPIPE, "the launcher is gone");
 }
 
 /* Programs expect localhost to work, also without a network. */
@@ -65,8 +57,7 @@ static int make_namespaces(struct job *j, struct err *err)
 
 	if (unshare(CLONE_NEWUSER) < 0)
 		return err_sys(err, errno, "user namespace");
-	(void)say(j->fds[ZYGOTE_SOCK], ZYGOTE_MAPS, getpid());
-	r = wait_go(j->fds[ZYGOTE_SOCK], err);
+	r = ask(j->fds[ZYGOTE_SOCK], ZYGOTE_MAPS, err);
 	if (r == 0)
 		r = box_become_root(&j->make.plan, err);
 	if (r < 0)
@@ -77,10 +68,10 @@ static int make_namespaces(struct job *j, struct err *err)
 	return r < 0 ? err_sys(err, r, "loopback device") : 0;
 }
 
-/* The box is built in a copy of the template's tree that the launcher made for it: the mounts of our
- * own are locked together in a new user namespace, and no overlay could be made of them. Our own tree,
- * with the /proc that allows to mount another, lies on top of that copy meanwhile: entering the box's
- * root takes it off, and the copy itself is taken off here. */
+/* The box is built in a copy of the template's tree that the launcher made for it: the mounts of
+ * our own are locked together in a new user namespace, and no overlay could be made of them. Our
+ * own tree, with the /proc that allows to mount another, lies on top of that copy meanwhile:
+ * entering the box's root takes it off, and the copy itself is taken off here. */
 static int make_root(struct job *j, struct err *err)
 {
 	int r = mounts_attach(j->fds[ZYGOTE_TREE], ZYGOTE_STAGE, err);
@@ -111,7 +102,7 @@ static int become_init(struct python *py, struct job *j, struct err *err)
 	int pair[2], r;
 	pid_t pid;
 
-	r = wait_go(j->fds[ZYGOTE_SOCK], err);
+	r = ask(j->fds[ZYGOTE_SOCK], ZYGOTE_INIT_IS, err);
 	if (r == 0)
 		r = make_root(j, err);
 	if (r < 0)
@@ -158,8 +149,7 @@ static _Noreturn void make_box(struct python *py, struct job *j)
 		(void)become_init(py, j, &err);
 		give_up(j, &err);
 	}
-	/* Our own pid namespace is the launcher's; only what we fork is in the new one. */
-	_exit(say(j->fds[ZYGOTE_SOCK], ZYGOTE_INIT_IS, pid) < 0);
+	_exit(0);
 }
 
 static int receive(struct job *j)
