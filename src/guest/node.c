@@ -59,7 +59,8 @@ int warm_start_node(struct warm *w, uint64_t mark, struct err *err)
 {
 	static const char *const argv[] = { "node", "--expose-internals", "-e", guest_node_bootstrap,
 					    NULL };
-	static const char *const envp[] = { "PATH=" WARM_PATH, "HOME=" WARM_HOME, NULL };
+	static const char *const envp[] = { "PATH=" WARM_PATH, "HOME=" WARM_HOME,
+					    "LANG=" WARM_LANG, NULL };
 	struct spawn_plan plan = { .argv = argv, .envp = envp, .cwd = "/", .flags = EXEC_STDIN,
 				   .mark = mark };
 	struct user u;
@@ -79,19 +80,26 @@ int warm_start_node(struct warm *w, uint64_t mark, struct err *err)
 	return err_sys(err, r, "node did not get ready");
 }
 
-/* Read when Node starts, so what waits has its own already. NODE_ENV is the programs' alone. */
-static const char *const fixed[] = { "NODE_", "LANG=", "LANGUAGE=", "LC_", "TZ=", "UV_", "OPENSSL_",
-				     "SSL_" };
+/* Read when Node starts: what waits has these values, or none. */
+static const struct {
+	const char *name; /* with its "=", or the beginning of many */
+	const char *value;
+} fixed[] = {
+	{ "PATH=", WARM_PATH }, { "LANG=", WARM_LANG }, { "NODE_", NULL },    { "LANGUAGE=", NULL },
+	{ "LC_", NULL },	{ "TZ=", NULL },	{ "UV_", NULL },      { "OPENSSL_", NULL },
+	{ "SSL_", NULL },
+};
 
 static bool is_servable_var(const char *var)
 {
-	if (strncmp(var, "NODE_ENV=", 9) == 0)
+	if (strncmp(var, "NODE_ENV=", 9) == 0) /* programs alone look at it */
 		return true;
-	if (strncmp(var, "PATH=", 5) == 0)
-		return strcmp(var + 5, WARM_PATH) == 0;
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		if (strncmp(var, fixed[i], strlen(fixed[i])) == 0)
-			return false;
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		size_t n = strlen(fixed[i].name);
+
+		if (strncmp(var, fixed[i].name, n) == 0)
+			return fixed[i].value && strcmp(var + n, fixed[i].value) == 0;
+	}
 	return true;
 }
 

@@ -67,16 +67,28 @@
 	for (const name of ['module', 'exports', 'require', '__filename', '__dirname'])
 		delete globalThis[name];
 
+	// Until a program sets it, the global `module` is the library of that name.
+	const unsetModule = () => Object.defineProperty(globalThis, 'module', {
+		get: () => Module,
+		set: (value) => {
+			delete globalThis.module;
+			globalThis.module = value;
+		},
+		configurable: true,
+		enumerable: false,
+	});
 	// Called by the event loop with no frame of ours below, placed where Node's own would be.
 	const run = evalScript ||
 		((name, code) => vm.runInThisContext(code, { filename: name, displayErrors: true }));
-	const place = frame && { filename: frame[1], lineOffset: frame[2] - 1, columnOffset: frame[3] - 8 };
-	const start = vm.runInThisContext("(e,c)=>e('[eval]',c,false,false,false)", place || {});
+	const text = "(u,e,c)=>(u(),e('[eval]',c,false,false,false))";
+	const place = frame && { filename: frame[1], lineOffset: frame[2] - 1,
+		columnOffset: frame[3] - 1 - text.indexOf('e(') };
+	const start = vm.runInThisContext(text, place || {});
 	if (binding && binding.FSReqCallback && binding.stat) {
 		const hook = new binding.FSReqCallback();
-		Reflect.set(hook, 'oncomplete', start.bind(undefined, run, request.code));
+		Reflect.set(hook, 'oncomplete', start.bind(undefined, unsetModule, run, request.code));
 		binding.stat('/', false, hook);
 	} else {
-		setImmediate(start, run, request.code);
+		setImmediate(start, unsetModule, run, request.code);
 	}
 })();
