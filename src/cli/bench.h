@@ -84,7 +84,7 @@ struct box_probe {
 	uint32_t template_id;
 	uint32_t claim_flags; /* enum launch_flag */
 	bool until_gone;      /* the time includes the box's removal */
-	bool want_warm;       /* a box from the pool, and a waiting interpreter for code */
+	uint32_t pool;        /* boxes that wait; the box and its interpreter must be of them */
 	struct guest_exec exec;
 	const char *output; /* what it must print */
 };

@@ -83,7 +83,7 @@ static int check(const struct box_probe *p, const struct guest_result *r, struct
 			       r->exit.code, r->exit.flags, buf_str(&r->err));
 	if (p->output && strcmp(buf_str(&r->out), p->output) != 0)
 		return err_set(err, EIO, "the command printed '%.60s'", buf_str(&r->out));
-	if (p->want_warm && p->exec.kind != EXEC_COMMAND && !r->warm)
+	if (p->pool && p->exec.kind != EXEC_COMMAND && !r->warm)
 		return err_set(err, EIO, "no interpreter was waiting in the box");
 	return 0;
 }
@@ -113,7 +113,7 @@ static int run_fresh(const struct box_probe *p, uint64_t *ret_ns, struct err *er
 	r = launcher_claim_sync(p->launcher, &spec, &box, err);
 	if (r < 0)
 		return r;
-	if (p->want_warm && !(box.flags & BOX_WARM))
+	if (p->pool && !(box.flags & BOX_WARM))
 		r = err_set(err, EIO, "no box was waiting");
 	if (r == 0)
 		r = guest_create(TAKE_FD(box.sock), &g, err);
@@ -139,8 +139,8 @@ int box_once(void *self, uint64_t *ret_ns, struct err *err)
 		*ret_ns = end - began;
 		return r;
 	}
-	if (p->want_warm) {
-		r = box_wait_pool(p->launcher, p->template_id, 1, err);
+	if (p->pool) { /* full again, so that its refill is not measured */
+		r = box_wait_pool(p->launcher, p->template_id, p->pool, err);
 		if (r < 0)
 			return r;
 	}

@@ -37,6 +37,7 @@ static int measure(struct bench *b, const struct start *s, struct box_probe *p, 
 		return r;
 	p->launcher = l;
 	p->template_id = TEMPLATE_ID;
+	p->pool = s->pool;
 	r = bench_pair(b, row, &subject, s->reference, b->n, err);
 	if (r == 0)
 		bench_judge(row, s->demand, false);
@@ -62,7 +63,7 @@ int bench_warm(struct bench *b, struct err *err)
 				 .reference = &probe_true,
 				 .demand = 1.5,
 				 .pool = POOL };
-	struct box_probe p = { .want_warm = true };
+	struct box_probe p = { 0 };
 
 	box_exec_true(&p.exec);
 	return measure(b, &s, &p, err);
@@ -104,7 +105,7 @@ int bench_python(struct bench *b, struct err *err)
 				 .demand = 0.04,
 				 .template_flags = TEMPLATE_WARM_PYTHON,
 				 .pool = POOL };
-	struct box_probe p = { .want_warm = true, .output = "1\n" };
+	struct box_probe p = { .output = "1\n" };
 
 	box_exec_code(&p.exec, EXEC_PYTHON, "print(1)");
 	return measure(b, &s, &p, err);
@@ -119,7 +120,7 @@ int bench_numpy(struct bench *b, struct err *err)
 				 .template_flags = TEMPLATE_WARM_PYTHON,
 				 .preload = "numpy",
 				 .pool = POOL };
-	struct box_probe p = { .want_warm = true, .output = "1\n" };
+	struct box_probe p = { .output = "1\n" };
 
 	box_exec_code(&p.exec, EXEC_PYTHON, "print(1)");
 	return measure(b, &s, &p, err);
@@ -133,7 +134,7 @@ int bench_node(struct bench *b, struct err *err)
 				 .demand = 0.2,
 				 .template_flags = TEMPLATE_WARM_NODE,
 				 .pool = 4 };
-	struct box_probe p = { .want_warm = true, .output = "1\n" };
+	struct box_probe p = { .output = "1\n" };
 
 	box_exec_code(&p.exec, EXEC_NODE, "console.log(1)");
 	return measure(b, &s, &p, err);
