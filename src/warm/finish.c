@@ -78,9 +78,10 @@ int finish_prepare(struct python *py, struct err *err)
 	bool complete;
 
 	py->freeze = borrow_function(py, "gc", "freeze");
+	py->unfreeze = borrow_function(py, "gc", "unfreeze");
 	py->get_objects = borrow_function(py, "gc", "get_objects");
 	py->run_exits = borrow_function(py, "atexit", "_run_exitfuncs");
-	complete = collect && py->freeze && py->get_objects && py->run_exits;
+	complete = collect && py->freeze && py->unfreeze && py->get_objects && py->run_exits;
 	for (size_t i = 0; i < PYTHON_PROBES && complete; i++) {
 		py->probes[i] = borrow_function(py, probes[i].module, probes[i].function);
 		complete = py->probes[i] != NULL;
@@ -185,10 +186,21 @@ static bool is_over(struct python *py)
 	return are_objects_harmless(py) && flush(py, out) && flush(py, err);
 }
 
+void finish_thaw(struct python *py)
+{
+	struct py_object *type, *value, *traceback;
+
+	py->api.err_fetch(&type, &value, &traceback);
+	if (call_and_drop(py, py->unfreeze) < 0)
+		py->api.err_clear();
+	py->api.err_restore(type, value, traceback);
+}
+
 int finish_run(struct python *py, int status)
 {
 	if (is_over(py))
 		return status;
+	finish_thaw(py);
 	return py->api.finalize() < 0 ? EXIT_FLUSH_FAILED : status;
 }
 

@@ -11,6 +11,8 @@ struct python;
 int finish_prepare(struct python *py, struct err *err);
 /* In a child, before its program runs: from here on what is new is the program's. */
 int finish_begin(struct python *py);
+/* Before the interpreter takes itself apart: what the garbage collector does not see would stay. */
+void finish_thaw(struct python *py);
 /* Ends the interpreter: the exit code, `status` unless the end itself fails. */
 int finish_run(struct python *py, int status);
 /* Goes the short way without ending, to have its memory at hand. */

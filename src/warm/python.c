@@ -266,7 +266,9 @@ int python_run(struct python *py, const char *code)
 		py->api.decref(result);
 	} else {
 		interrupted = py->api.err_occurred() == *py->api.keyboard_interrupt;
-		py->api.err_print(); /* a SystemExit ends the process in here */
+		if (py->api.err_matches(*py->api.system_exit))
+			finish_thaw(py); /* the process ends in the next line */
+		py->api.err_print();
 	}
 	status = finish_run(py, status);
 	if (interrupted) {

@@ -13,7 +13,8 @@ struct guest_exec;
 struct python {
 	struct symbols api;
 	struct py_object *tools;                 /* owned: the namespace of reset.py */
-	struct py_object *freeze, *get_objects;  /* owned: of gc */
+	struct py_object *freeze, *unfreeze;     /* owned: of gc */
+	struct py_object *get_objects;           /* owned: of gc */
 	struct py_object *run_exits;             /* owned: atexit._run_exitfuncs */
 	struct py_object *probes[PYTHON_PROBES]; /* owned: see finish.c */
 	long baseline[PYTHON_PROBES];            /* what they answer in the template */

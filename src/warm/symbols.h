@@ -69,8 +69,14 @@ struct symbols {
 	struct py_object *(*err_occurred)(void);
 	void (*err_print)(void);
 	void (*err_clear)(void);
+	int (*err_matches)(struct py_object *type);
+	void (*err_fetch)(struct py_object **type, struct py_object **value,
+			  struct py_object **traceback);
+	void (*err_restore)(struct py_object *type, struct py_object *value,
+			    struct py_object *traceback);
 	void (*decref)(struct py_object *o);
 	struct py_object **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
+	struct py_object **system_exit;	       /* PyExc_SystemExit */
 	struct py_object *type_type;	       /* PyType_Type */
 	struct py_object *module_type;	       /* PyModule_Type */
 	struct py_object *none;		       /* Py_None */
