@@ -79,12 +79,14 @@ static int make_one(int top, const char *name, const char *args, struct err *err
 int bundle_make(struct bundle *b, struct err *err)
 {
 	_close_ int top = -1;
+	const char *dir;
 	int r = 0;
 
 	(void)str_copy(b->dir, sizeof(b->dir), "/tmp/holt-bench.XXXXXX");
-	if (!mkdtemp(b->dir))
+	dir = mkdtemp(b->dir);
+	if (!dir)
 		return err_sys(err, errno, "temporary directory");
-	(void)str_format(b->state, sizeof(b->state), "%s/state", b->dir);
+	(void)str_format(b->state, sizeof(b->state), "%s/state", dir);
 	top = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0 || mkdirat(top, "state", 0700) < 0)
 		r = err_sys(err, errno, "%s", b->dir);

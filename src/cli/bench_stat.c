@@ -7,7 +7,7 @@ int samples_add(struct samples *s, uint64_t ns)
 {
 	if (s->len == s->cap) {
 		size_t cap = s->cap ? 2 * s->cap : 256;
-		uint64_t *more = reallocarray(s->ns, cap, sizeof(*more));
+		uint64_t *more = realloc(s->ns, cap * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
