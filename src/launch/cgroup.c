@@ -78,29 +78,47 @@ static int open_kind(enum launch_cgroup kind, bool wanted, const struct cgroup_t
 	return 0;
 }
 
+/* Where to look, best first. Under systemd v2 a shell and what it starts share a group that must
+ * not be divided; root may then make his groups beside systemd's, below the top, as other cgroup
+ * managers do. */
+static const struct {
+	enum launch_cgroup kind;
+	const char *self; /* instead of our own group; root only */
+} choices[] = { { CGROUP_V2, NULL }, { CGROUP_V2, "0::/\n" }, { CGROUP_V1, NULL } };
+
+/* Keeps the stronger of the two in *best. */
+static void keep_stronger(struct cgroups **best, struct cgroups **one)
+{
+	struct cgroups *worse = *best;
+
+	if (strength(*one) <= strength(*best))
+		return;
+	*best = *one;
+	*one = worse;
+}
+
 /* A machine with both has each controller in one of them: the one that holds more is taken. */
 static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct err *err)
 {
-	static const enum launch_cgroup kinds[] = { CGROUP_V2, CGROUP_V1 };
 	_cleanup_(cgroups_close_p) struct cgroups *best = new_cgroups();
 	struct err why = { 0 };
 
 	if (!best)
 		return err_sys(err, ENOMEM, "control groups");
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
 		_cleanup_(cgroups_close_p) struct cgroups *one = NULL;
+		struct cgroup_texts at = { t->mountinfo,
+					   choices[i].self ? choices[i].self : t->self };
 		struct err e = { 0 };
 		int r;
 
-		r = open_kind(kinds[i], false, t, &one, &e);
+		if (choices[i].self && (geteuid() != 0 || strength(best) > 0))
+			continue;
+		r = open_kind(choices[i].kind, false, &at, &one, &e);
 		if (r < 0 && !cgroup_is_absence(r))
 			return err_set(err, -r, "%s", e.text);
-		if (r == 0 && strength(one) > strength(best)) {
-			struct cgroups *worse = best;
-
-			best = TAKE(one);
-			one = worse;
-		}
+		if (r == 0)
+			keep_stronger(&best, &one);
 		/* "Not yours" tells a person more than "not there". */
 		if (why.code == 0 || why.code == ENOENT || why.code == ENOTSUP)
 			why = e.code ? e : why;
