@@ -117,6 +117,7 @@ static int take_over(const struct order *o)
 	int r;
 
 	(void)setsid();
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
 	r = take_streams(o);
 	if (r == 0 && o->run.mark)
 		r = set_mark(o->run.mark);
