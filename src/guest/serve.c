@@ -341,7 +341,7 @@ static void say_ready(struct guest *g, const struct guest_options *options)
 static void init(struct guest *g, int sock)
 {
 	*g = (struct guest){ .epoll_fd = -1, .next_mark = ((uint64_t)getpid() << 32) + 1 };
-	g->tree.proc_fd = -1;
+	g->tree.proc_fd = g->tree.spare_fd = -1;
 	source_init(&g->control, sock, on_control);
 	source_init(&g->signals, -1, on_signal);
 	conn_init(&g->conn, sock);

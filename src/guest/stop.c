@@ -26,14 +26,8 @@ static void kill_tree(struct exec *x)
 		(void)kill(-1, SIGKILL);
 		return;
 	}
-	if (tree_kill(&g->tree, x->mark) == 0 || !g->tree.is_everything)
-		return;
-	/* It forks faster than we can stop it. What else is there goes too, unless that is
-	 * another execution: then the box is lost. */
-	if (g->n_execs == 1)
-		(void)kill(-1, SIGKILL);
-	else
-		guest_fail(g, EBUSY, "processes of an execution cannot be ended");
+	/* What is missed now is found by the next look. */
+	(void)tree_kill(&g->tree, x->mark);
 }
 
 static void set_deadline(struct exec *x, uint64_t ms)

@@ -3,12 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -17,7 +17,8 @@
 #include "base/str.h"
 #include "spec/guest.h"
 
-#define STOP_PASSES 64
+#define STOP_PASSES 20
+#define STOPPED_MAX 256 /* processes that stand still on their own account, remembered */
 #define LIMITS_TEXT_MAX 4096
 #define STAT_TEXT_MAX 1024
 
@@ -25,7 +26,8 @@ int tree_open(struct tree_view *v, struct err *err)
 {
 	v->is_everything = getpid() == 1;
 	v->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (v->proc_fd < 0)
+	v->spare_fd = fcntl(v->proc_fd, F_DUPFD_CLOEXEC, 3);
+	if (v->spare_fd < 0)
 		return err_sys(err, errno, "open '/proc'");
 	return 0;
 }
@@ -33,6 +35,7 @@ int tree_open(struct tree_view *v, struct err *err)
 void tree_close(struct tree_view *v)
 {
 	v->proc_fd = fd_close(v->proc_fd);
+	v->spare_fd = fd_close(v->spare_fd);
 }
 
 enum tree_claim tree_claim_of(uint64_t locks, uint64_t rss, uint64_t mark)
@@ -105,7 +108,7 @@ int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads)
 
 /* prlimit() is a hundred times quicker but for processes of our own user only; the file is open to
  * whom /proc shows the process. */
-static int read_limits(const struct tree_view *v, const char *name, pid_t pid, uint64_t *ret_locks,
+static int read_limits(struct tree_view *v, const char *name, pid_t pid, uint64_t *ret_locks,
 		       uint64_t *ret_rss)
 {
 	char path[32], text[LIMITS_TEXT_MAX];
@@ -125,7 +128,7 @@ static int read_limits(const struct tree_view *v, const char *name, pid_t pid, u
 }
 
 /* The first thread of a process may be a zombie while others run. */
-static bool is_alive(const struct tree_view *v, const char *name, char *ret_state)
+static bool is_alive(struct tree_view *v, const char *name, char *ret_state)
 {
 	char path[32], text[STAT_TEXT_MAX];
 	unsigned threads;
@@ -137,38 +140,85 @@ static bool is_alive(const struct tree_view *v, const char *name, char *ret_stat
 	return (*ret_state != 'Z' && *ret_state != 'X') || threads > 1;
 }
 
-/* Sends signo to each live member (0: to none). How many live; *ret_running (may be NULL) counts
- * those that a stop has not reached yet. */
+/* One look at all processes: what it does with members and with others, and what it found. */
 struct pass {
-	const struct tree_view *view;
+	struct tree_view *view;
 	uint64_t mark;
-	int signo;
-	int alive, running;
+	int signo;             /* for each live member; 0: none */
+	int alive, running;    /* members; those of them that a stop has not reached */
+	struct stopped *known; /* others that stand still: noted, or with do_continue left so */
+	bool do_continue;
 };
 
-static void visit(struct pass *p, const char *name)
+/* Those who stood still before we stopped everybody. */
+struct stopped {
+	size_t n;
+	pid_t pids[STOPPED_MAX];
+};
+
+static bool is_known(const struct stopped *known, pid_t pid)
 {
-	uint64_t locks, rss;
-	uint32_t pid;
-	enum tree_claim claim;
+	for (size_t i = 0; i < known->n; i++)
+		if (known->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static void visit_other(struct pass *p, const char *name, pid_t pid)
+{
 	char state;
 
-	if (parse_u32(name, 2, INT32_MAX, &pid) < 0 || (pid_t)pid == getpid())
+	if (!p->known)
 		return;
-	if (read_limits(p->view, name, (pid_t)pid, &locks, &rss) < 0)
-		return;
-	claim = tree_claim_of(locks, rss, p->mark);
-	if (claim == TREE_FREE || (claim == TREE_TAMPERED && !p->view->is_everything))
-		return;
+	if (p->do_continue) {
+		if (!is_known(p->known, pid))
+			(void)kill(pid, SIGCONT);
+	} else if (is_alive(p->view, name, &state) && state == 'T' && p->known->n < STOPPED_MAX) {
+		p->known->pids[p->known->n++] = pid;
+	}
+}
+
+static void visit_member(struct pass *p, const char *name, pid_t pid)
+{
+	bool is_urgent = p->signo == SIGSTOP;
+	char state;
+
+	/* What runs may have started another by the time its state is read. */
+	if (is_urgent)
+		(void)kill(pid, p->signo);
 	if (!is_alive(p->view, name, &state))
 		return;
 	p->alive++;
+	if (p->signo > 0 && !is_urgent)
+		(void)kill(pid, p->signo);
 	/* D: waits in the kernel, for a child of vfork() at the longest, and cannot fork meanwhile.
 	 */
 	if (!strchr("TtDZ", state))
 		p->running++;
-	if (p->signo > 0)
-		(void)kill((pid_t)pid, p->signo);
+}
+
+static void visit(struct pass *p, const char *name)
+{
+	uint64_t locks, rss;
+	enum tree_claim claim;
+	uint32_t pid;
+	int r;
+
+	if (parse_u32(name, 2, INT32_MAX, &pid) < 0 || (pid_t)pid == getpid())
+		return;
+	r = read_limits(p->view, name, (pid_t)pid, &locks, &rss);
+	if (r < 0) {
+		/* Gone meanwhile; or we are out of something, and then nothing may pass for gone.
+		 */
+		p->alive += r != -ENOENT && r != -ESRCH;
+		visit_other(p, name, (pid_t)pid);
+		return;
+	}
+	claim = tree_claim_of(locks, rss, p->mark);
+	if (claim == TREE_MEMBER || (claim == TREE_TAMPERED && p->view->is_everything))
+		visit_member(p, name, (pid_t)pid);
+	else
+		visit_other(p, name, (pid_t)pid);
 }
 
 struct kernel_dirent {
@@ -180,12 +230,11 @@ struct kernel_dirent {
 };
 
 /* getdents64 itself: opendir() would allocate and reopen for every pass. */
-static int run_pass(struct pass *p)
+static int visit_all(struct pass *p)
 {
 	_Alignas(struct kernel_dirent) char entries[4096];
 	long n;
 
-	p->alive = p->running = 0;
 	if (lseek(p->view->proc_fd, 0, SEEK_SET) < 0)
 		return -errno;
 	while ((n = syscall(SYS_getdents64, p->view->proc_fd, entries, sizeof(entries))) > 0) {
@@ -200,7 +249,19 @@ static int run_pass(struct pass *p)
 	return n < 0 ? -errno : 0;
 }
 
-int tree_count(const struct tree_view *v, uint64_t mark)
+static int run_pass(struct pass *p)
+{
+	int r;
+
+	p->alive = p->running = 0;
+	/* Room for the files of /proc, however many descriptors are in use. */
+	(void)close(p->view->spare_fd);
+	r = visit_all(p);
+	p->view->spare_fd = fcntl(p->view->proc_fd, F_DUPFD_CLOEXEC, 3);
+	return r;
+}
+
+int tree_count(struct tree_view *v, uint64_t mark)
 {
 	struct pass p = { .view = v, .mark = mark };
 	int r = run_pass(&p);
@@ -208,7 +269,7 @@ int tree_count(const struct tree_view *v, uint64_t mark)
 	return r < 0 ? r : p.alive;
 }
 
-int tree_signal(const struct tree_view *v, uint64_t mark, int signo)
+int tree_signal(struct tree_view *v, uint64_t mark, int signo)
 {
 	struct pass p = { .view = v, .mark = mark, .signo = signo };
 	int r = run_pass(&p);
@@ -216,31 +277,52 @@ int tree_signal(const struct tree_view *v, uint64_t mark, int signo)
 	return r < 0 ? r : p.alive;
 }
 
-static void wait_briefly(int pass)
+/* True when a pass has found none that still runs. */
+static bool stop_members(struct pass *p)
 {
-	struct timespec t = { .tv_nsec = pass < 4 ? 20000 : 500000 };
-
-	(void)nanosleep(&t, NULL);
+	p->signo = SIGSTOP;
+	for (int i = 0; i < STOP_PASSES; i++) {
+		if (run_pass(p) < 0)
+			return false;
+		/* The first pass has only just stopped them; D in it may mean a fork under way. */
+		if (p->alive == 0 || (i > 0 && p->running == 0))
+			return true;
+		(void)sched_yield();
+	}
+	return false;
 }
 
-int tree_kill(const struct tree_view *v, uint64_t mark)
+/* kill(-1) is one step to the kernel: a fork under way gives its child the signal as well, so
+ * nothing is left that could fork. The others go on a moment later. */
+static int kill_in_standstill(struct pass *p)
 {
-	struct pass p = { .view = v, .mark = mark, .signo = SIGSTOP };
-	bool is_frozen = false;
+	struct stopped known = { 0 };
 	int r;
 
-	for (int i = 0; i < STOP_PASSES && !is_frozen; i++) {
-		if (i > 0)
-			wait_briefly(i);
-		r = run_pass(&p);
-		if (r < 0)
-			return r;
-		/* The first pass has only just stopped them; D in it may mean a fork under way. */
-		is_frozen = p.alive == 0 || (i > 0 && p.running == 0);
-	}
+	p->known = &known;
+	p->signo = 0;
+	(void)run_pass(p);
+	(void)kill(-1, SIGSTOP);
+	p->known = NULL;
+	p->signo = SIGKILL;
+	r = run_pass(p);
+	p->known = &known;
+	p->do_continue = true;
+	(void)run_pass(p);
+	return r;
+}
+
+int tree_kill(struct tree_view *v, uint64_t mark)
+{
+	struct pass p = { .view = v, .mark = mark };
+	bool is_stopped = stop_members(&p);
+	int r;
+
+	if (!is_stopped && v->is_everything)
+		return kill_in_standstill(&p);
 	p.signo = SIGKILL;
 	r = run_pass(&p);
 	if (r < 0)
 		return r;
-	return is_frozen ? 0 : -EBUSY;
+	return is_stopped ? 0 : -EBUSY;
 }

@@ -11,6 +11,7 @@ struct err;
 
 struct tree_view {
 	int proc_fd;        /* owned: the /proc of our pid namespace */
+	int spare_fd;       /* owned: given up while we look, so that looking never lacks one */
 	bool is_everything; /* we are PID 1: whatever is not ours is the box's, tampered ones too */
 };
 
@@ -28,9 +29,10 @@ int tree_parse_limits(const char *text, uint64_t *ret_locks, uint64_t *ret_rss);
 int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads);
 
 /* How many members live (zombies do not). -errno when /proc cannot be read. */
-int tree_count(const struct tree_view *v, uint64_t mark);
+int tree_count(struct tree_view *v, uint64_t mark);
 /* Sends a signal to every live member; how many that were. */
-int tree_signal(const struct tree_view *v, uint64_t mark, int signo);
+int tree_signal(struct tree_view *v, uint64_t mark, int signo);
 /* Stops every member until no pass finds one that runs, then kills them all: what is stopped cannot
- * fork away. They may take a moment to die. -EBUSY when they multiply faster than they stop. */
-int tree_kill(const struct tree_view *v, uint64_t mark);
+ * fork away. They may take a moment to die. Those that multiply faster than they can be found are
+ * caught by stopping everything in the box for that moment (as PID 1 only, else -EBUSY). */
+int tree_kill(struct tree_view *v, uint64_t mark);

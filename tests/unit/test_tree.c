@@ -31,6 +31,9 @@ static void take_mark(uint64_t mark)
 		_exit(1);
 }
 
+static pid_t roots[8]; /* of the trees of a test */
+static size_t root_count;
+
 /* A marked process that starts `depth` more, each in a session of its own, and tells when all wait.
  */
 static pid_t start_tree(uint64_t mark, int depth)
@@ -44,8 +47,9 @@ static pid_t start_tree(uint64_t mark, int depth)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		take_mark(mark);
-		while (depth-- > 0 && fork() == 0)
-			(void)setsid();
+		do /* whatever a test leaves goes when its parent does */
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (depth-- > 0 && fork() == 0 && setsid() > 0);
 		(void)write(ready[1], "x", 1);
 		(void)close(ready[0]);
 		(void)close(ready[1]);
@@ -56,7 +60,17 @@ static pid_t start_tree(uint64_t mark, int depth)
 	while (read(ready[0], &byte, 1) == 1)
 		;
 	(void)close(ready[0]);
+	assert_true(root_count < sizeof(roots) / sizeof(roots[0]));
+	roots[root_count++] = pid;
 	return pid;
+}
+
+/* A failed test must not leave us waiting for what it started. */
+static void kill_roots(void)
+{
+	for (; root_count > 0; root_count--)
+		if (waitpid(roots[root_count - 1], NULL, WNOHANG) == 0)
+			(void)kill(roots[root_count - 1], SIGKILL);
 }
 
 static int open_view(void **state)
@@ -73,6 +87,7 @@ static int open_view(void **state)
 static int close_view(void **state)
 {
 	tree_close(*state);
+	kill_roots();
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	return 0;
