@@ -21,10 +21,11 @@ typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), vo
 static void forget(const char *name)
 {
 	char *value = getenv(name);
+	size_t before = strlen(name) + 1;
 
-	if (value)
-		explicit_bzero(value, strlen(value));
 	(void)unsetenv(name);
+	if (value)
+		explicit_bzero(value - before, before + strlen(value));
 }
 
 /* NOTE: the interpreter's memory and this struct live until the process ends. */

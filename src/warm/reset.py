@@ -72,8 +72,7 @@ def _set_times():
 
 # The user's own packages: a bare interpreter would have looked for them at its start.
 def _needs_fresh_start():
-    home = os.environ.get("HOME")
-    if home != _home:
+    if os.environ.get("HOME", _home) != _home:
         return True
     return bool(site.ENABLE_USER_SITE and site.USER_SITE and os.path.isdir(site.USER_SITE))
 
