@@ -1,12 +1,8 @@
 # Everything a person does with this tree. Meson and ninja do the work; see HACKING.md.
 BUILD ?= build
-ASAN := build-asan
-CLANG := build-clang
-FUZZ := build-fuzz
 FUZZ_SECONDS ?= 60
 MESON_ARGS ?=
-# The system's own Python: meson, pytest and the linters are its packages.
-PYTHON := /usr/bin/python3
+# The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
 .PHONY: build run test bench lint fuzz install test-vm clean help deps
@@ -22,7 +18,8 @@ build: deps $(BUILD)/build.ninja ## build/holt, build/holt-launch, build/holt-in
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@$(MESON) setup $(BUILD) $(MESON_ARGS)
+	@$(MESON) setup $(BUILD) $(MESON_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
 
 run: build ## build, then show a first sandboxed command
 	@scripts/first-run $(BUILD)
@@ -51,4 +48,4 @@ test-vm: ## the cgroup v2 tests, in a virtual machine
 	@tests/vm/run
 
 clean: ## remove the build directories
-	@rm -rf $(BUILD) $(ASAN) $(CLANG) $(FUZZ)
+	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-lint-gcc build-lint-clang
