@@ -189,3 +189,10 @@ void chan_error(struct chan *c, int code, const char *text)
 	if (n > 0)
 		(void)send(c->sock, c->out, (size_t)n, MSG_NOSIGNAL);
 }
+
+void chan_close(struct chan *c)
+{
+	(void)shutdown(c->sock, SHUT_RD);
+	while (recv(c->sock, c->in, sizeof(c->in), MSG_DONTWAIT) > 0)
+		;
+}

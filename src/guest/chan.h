@@ -34,3 +34,6 @@ int chan_data(struct chan *c, const void *data, size_t n);
 int chan_take(struct chan *c, const void **ret, size_t *ret_n);
 /* The last frame of an operation that failed; sent even after a cancel. */
 void chan_error(struct chan *c, int code, const char *text);
+/* Call last. A socket that ends with frames unread (late credits) resets the peer, and the peer may
+ * then not see the frames that we sent before. */
+void chan_close(struct chan *c);

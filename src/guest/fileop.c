@@ -59,12 +59,13 @@ int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd)
 	op->f = f;
 	op->root_fd = root_fd;
 	r = run(op, &err);
-	if (r >= 0)
-		return 0;
 	if (r == -ECANCELED)
 		(void)err_set(&err, ECANCELED, "the operation was cancelled");
-	else if (err.code == 0)
+	else if (r < 0 && err.code == 0)
 		(void)err_sys(&err, r, "file operation");
-	chan_error(&op->chan, err.code, err.text);
-	return 1;
+	/* What was half done is undone by now: whoever reads the error finds it so. */
+	if (r < 0)
+		chan_error(&op->chan, err.code, err.text);
+	chan_close(&op->chan);
+	return r < 0 ? 1 : 0;
 }

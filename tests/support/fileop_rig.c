@@ -101,7 +101,8 @@ struct rig_op rig_start(const struct rig *g, const struct guest_file *f)
 	if (op.pid == 0) {
 		(void)close(pair[0]);
 		code = fileop_run(pair[1], op.id, &full, g->root_fd);
-		if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check())
+		if (!g->skip_leak_check && __lsan_do_recoverable_leak_check &&
+		    __lsan_do_recoverable_leak_check())
 			code = LEAKED;
 		_exit(code);
 	}
