@@ -18,8 +18,8 @@ build: deps $(BUILD)/build.ninja ## build/holt, build/holt-launch, build/holt-in
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
-	@$(MESON) setup $(BUILD) $(MESON_ARGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	@rm -f $(BUILD).log
+	@$(MESON) setup $(BUILD) $(MESON_ARGS) >$(BUILD).log 2>&1 ; \
+		code=$$?; [ $$code = 0 ] || cat $(BUILD).log; rm -f $(BUILD).log; exit $$code
 
 run: build ## build, then show a first sandboxed command
 	@scripts/first-run $(BUILD)
