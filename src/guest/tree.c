@@ -1,14 +1,14 @@
 #include "guest/tree.h"
 
-#include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -277,6 +277,14 @@ int tree_signal(struct tree_view *v, uint64_t mark, int signo)
 	return r < 0 ? r : p.alive;
 }
 
+/* Whoever got the signal still needs a processor to stop: 20 us at first, 2 ms at the most. */
+static void wait_briefly(int pass)
+{
+	struct timespec t = { .tv_nsec = pass < 7 ? 20000L << pass : 2000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
 /* True when a pass has found none that still runs. */
 static bool stop_members(struct pass *p)
 {
@@ -287,28 +295,28 @@ static bool stop_members(struct pass *p)
 		/* The first pass has only just stopped them; D in it may mean a fork under way. */
 		if (p->alive == 0 || (i > 0 && p->running == 0))
 			return true;
-		(void)sched_yield();
+		wait_briefly(i);
 	}
 	return false;
 }
 
 /* kill(-1) is one step to the kernel: a fork under way gives its child the signal as well, so
- * nothing is left that could fork. The others go on a moment later. */
-static int kill_in_standstill(struct pass *p)
+ * nothing is left that could fork. */
+int tree_kill_still(struct tree_view *v, uint64_t mark)
 {
 	struct stopped known = { 0 };
+	struct pass p = { .view = v, .mark = mark, .known = &known };
 	int r;
 
-	p->known = &known;
-	p->signo = 0;
-	(void)run_pass(p);
+	assert(v->is_everything && getpid() == 1); /* else the machine would stand still */
+	(void)run_pass(&p);
 	(void)kill(-1, SIGSTOP);
-	p->known = NULL;
-	p->signo = SIGKILL;
-	r = run_pass(p);
-	p->known = &known;
-	p->do_continue = true;
-	(void)run_pass(p);
+	p.known = NULL;
+	p.signo = SIGKILL;
+	r = run_pass(&p);
+	p.known = &known;
+	p.do_continue = true;
+	(void)run_pass(&p);
 	return r;
 }
 
@@ -319,7 +327,7 @@ int tree_kill(struct tree_view *v, uint64_t mark)
 	int r;
 
 	if (!is_stopped && v->is_everything)
-		return kill_in_standstill(&p);
+		return tree_kill_still(v, mark);
 	p.signo = SIGKILL;
 	r = run_pass(&p);
 	if (r < 0)

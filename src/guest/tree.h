@@ -34,5 +34,8 @@ int tree_count(struct tree_view *v, uint64_t mark);
 int tree_signal(struct tree_view *v, uint64_t mark, int signo);
 /* Stops every member until no pass finds one that runs, then kills them all: what is stopped cannot
  * fork away. They may take a moment to die. Those that multiply faster than they can be found are
- * caught by stopping everything in the box for that moment (as PID 1 only, else -EBUSY). */
+ * left to tree_kill_still() (as PID 1 only, else -EBUSY). */
 int tree_kill(struct tree_view *v, uint64_t mark);
+/* Stops everything in the box, kills the members and lets the others go on, but for those that
+ * stood still before. Only PID 1 may call it. */
+int tree_kill_still(struct tree_view *v, uint64_t mark);

@@ -1,9 +1,13 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/fd.h"
 #include "guest/tree.h"
 #include "spec/guest.h"
 
@@ -226,6 +231,88 @@ static void outside_of_a_box_nobody_is_held_for_a_tamperer(void **state)
 	assert_int_equal(kill(pid, SIGKILL), 0);
 }
 
+/* From here on as PID 1 of a namespace: no assertions there, the exit code says it. */
+#define NO_BOX 77
+
+static char state_of(pid_t pid)
+{
+	char path[32], text[512], s = '?';
+	unsigned threads;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0)
+		(void)tree_parse_stat(text, &s, &threads);
+	return s;
+}
+
+static bool becomes(pid_t pid, const char *states)
+{
+	for (int i = 0; i < 2000; i++) {
+		if (strchr(states, state_of(pid)))
+			return true;
+		(void)usleep(1000);
+	}
+	return false;
+}
+
+static int kill_one_of_three(void)
+{
+	pid_t doomed, lives, still;
+	struct tree_view view;
+
+	if (mount("proc", "/proc", "proc", 0, NULL) < 0)
+		return NO_BOX;
+	if (tree_open(&view, NULL) < 0 || !view.is_everything)
+		return 1;
+	doomed = start_tree(101, 3);
+	lives = start_tree(102, 1);
+	still = start_tree(103, 0);
+	(void)kill(still, SIGSTOP);
+	if (!becomes(still, "T") || tree_count(&view, 101) != 4)
+		return 2;
+	if (tree_kill_still(&view, 101) < 0)
+		return 3;
+	if (!becomes(doomed, "Z") || !becomes(lives, "S"))
+		return 4;
+	for (int i = 0; i < 2000 && tree_count(&view, 101) > 0; i++)
+		(void)usleep(1000);
+	if (tree_count(&view, 101) != 0 || tree_count(&view, 102) != 2)
+		return 5;
+	return state_of(still) == 'T' ? 0 : 6;
+}
+
+static _Noreturn void run_as_pid_1(int (*fn)(void))
+{
+	int status = 0;
+	pid_t pid;
+
+	/* Root inside, whoever we are outside: enough to mount a /proc. */
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) < 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		_exit(NO_BOX);
+	pid = fork();
+	if (pid == 0)
+		_exit(fn());
+	(void)waitpid(pid, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+}
+
+static void as_pid_1_a_standstill_kills_the_tree_and_changes_nothing_else(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		run_as_pid_1(kill_one_of_three);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_BOX)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 #define WITH_VIEW(test) cmocka_unit_test_setup_teardown(test, open_view, close_view)
@@ -238,6 +325,7 @@ int main(void)
 		WITH_VIEW(a_signal_reaches_the_tree_and_no_other),
 		WITH_VIEW(a_killed_tree_is_gone_and_its_neighbour_is_not),
 		WITH_VIEW(zombies_are_not_alive),
+		cmocka_unit_test(as_pid_1_a_standstill_kills_the_tree_and_changes_nothing_else),
 		WITH_VIEW(outside_of_a_box_nobody_is_held_for_a_tamperer),
 	};
 
