@@ -12,6 +12,8 @@
 #include "guest/temp.h"
 #include "guest/walk.h"
 
+#define CHECK_EVERY 64 /* entries between two looks for a cancel */
+
 static uint8_t entry_type(mode_t mode)
 {
 	if (S_ISREG(mode))
@@ -102,6 +104,8 @@ int files_list(struct fileop *op, struct err *err)
 		op->count++;
 		r = chan_entry(&op->chan, &e);
 		if (r == -E2BIG) /* deeper than a frame can say: counted, not named */
+			r = 0;
+		if (r == 0 && op->count % CHECK_EVERY == 0)
 			r = chan_check(&op->chan);
 	}
 	return r;

@@ -106,13 +106,16 @@ static bool put_link(struct tar_header *h, const char *link)
 static int put_extended(struct buf *b, const struct buf *records)
 {
 	struct tar_header h = { .name = "PaxHeaders/next", .type = 'x' };
+	int r = buf_reserve(b, sizeof(h) + records->len + TAR_BLOCK);
 
+	if (r < 0)
+		return r;
 	put_octal(h.mode, sizeof(h.mode), 0644);
 	put_octal(h.uid, sizeof(h.uid), 0);
 	put_octal(h.gid, sizeof(h.gid), 0);
 	put_octal(h.size, sizeof(h.size), records->len);
 	put_octal(h.mtime, sizeof(h.mtime), 0);
-	(void)put_header(b, &h); /* a failure stays in the buffer */
+	(void)put_header(b, &h); /* there is room for all three */
 	(void)buf_append(b, records->data, records->len);
 	return buf_append(b, (const char[TAR_BLOCK]){ 0 }, tar_padding(records->len));
 }
@@ -132,7 +135,7 @@ static int write_headers(struct buf *b, const struct tar_member *m, struct buf *
 {
 	struct tar_header h = { .type = type_letters[m->type] };
 	char path[TAR_PATH + 1], size[24];
-	int n;
+	int n, r;
 
 	/* Readers of the old format know a directory by its slash. */
 	n = snprintf(path, sizeof(path), "%s%s", m->path, m->type == TAR_DIR ? "/" : "");
@@ -149,9 +152,8 @@ static int write_headers(struct buf *b, const struct tar_member *m, struct buf *
 	if (records->failed)
 		return -ENOMEM;
 	put_numbers(&h, m);
-	if (records->len > 0)
-		(void)put_extended(b, records);
-	return put_header(b, &h);
+	r = records->len > 0 ? put_extended(b, records) : 0;
+	return r < 0 ? r : put_header(b, &h);
 }
 
 int tar_write_member(struct buf *b, const struct tar_member *m)

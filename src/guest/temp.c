@@ -52,8 +52,9 @@ int temp_commit(struct temp *t, const char *name, bool excl)
 		return link_new(t, name); /* temp_done() takes the other name away */
 	if (r < 0)
 		return r;
-	/* Between two names of one file rename() does nothing, and ours would stay. */
-	(void)unlinkat(t->dir, t->name, 0);
+	/* Between two names of one file (a link was made) rename() does nothing, and ours stays. */
+	if (t->fd < 0)
+		(void)unlinkat(t->dir, t->name, 0);
 	t->name[0] = '\0';
 	return 0;
 }

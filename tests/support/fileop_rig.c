@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "check.h"
+#include "fault.h"
 #include "guest/fileop.h"
 
 #define NOBODY 65534
@@ -100,7 +101,9 @@ struct rig_op rig_start(const struct rig *g, const struct guest_file *f)
 	assert_true(op.pid >= 0);
 	if (op.pid == 0) {
 		(void)close(pair[0]);
+		fault_arm(g->fail_allocation);
 		code = fileop_run(pair[1], op.id, &full, g->root_fd);
+		(void)fault_disarm();
 		if (!g->skip_leak_check && __lsan_do_recoverable_leak_check &&
 		    __lsan_do_recoverable_leak_check())
 			code = LEAKED;

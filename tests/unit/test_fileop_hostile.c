@@ -123,13 +123,13 @@ static pid_t start_swapping(const struct rig *g, const char *a, const char *b)
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	if (pid == 0)
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop us */
-	while (pid == 0) {
+	if (pid > 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop us */
+	for (;;) {
 		(void)syscall(SYS_renameat2, g->root_fd, a, g->root_fd, b, EXCHANGE);
 		(void)nanosleep(&nap, NULL);
 	}
-	return pid;
 }
 
 static void stop(pid_t pid)
@@ -338,11 +338,11 @@ static pid_t start_planting(const struct rig *g, void (*plant)(const struct rig 
 	plant(g);
 	pid = fork();
 	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)prctl(PR_SET_TIMERSLACK, 1);
-	}
-	while (pid == 0) {
+	if (pid > 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	for (;;) {
 		plant(g);
 		for (unsigned i = 0; i < 2; i++) {
 			(void)syscall(SYS_renameat2, g->root_fd, "d/x", g->root_fd, "rival",
@@ -350,7 +350,6 @@ static pid_t start_planting(const struct rig *g, void (*plant)(const struct rig 
 			(void)nanosleep(&nap, NULL);
 		}
 	}
-	return pid;
 }
 
 static void the_last_step_never_follows_a_link_that_comes_in_between(void **state)
@@ -411,10 +410,12 @@ static void a_directory_that_fills_up_again_does_not_hold_a_removal_forever(void
 	rig_mkdir(g, "d");
 	filler = fork();
 	assert_true(filler >= 0);
-	if (filler == 0)
+	if (filler == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (filler == 0)
-		(void)close(openat(g->root_fd, "d/f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		for (;;)
+			(void)close(
+				openat(g->root_fd, "d/f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	}
 	for (unsigned i = 0; i < RACE_ROUNDS; i++) {
 		code = rig_do(g, FILE_OP(.op = FILE_REMOVE, .path = "d", .flags = FILE_RECURSIVE),
 			      NULL, 0);

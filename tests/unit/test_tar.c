@@ -298,6 +298,7 @@ static void make_tree(const struct rig *g)
 	static const struct timespec when[] = { { 1600000000, 987654321 },
 						{ 1600000001, 123456789 } };
 	char deep[400] = "t/deep", name[256];
+	size_t n = strlen(deep);
 
 	rig_mkdir(g, "t");
 	rig_write(g, "t/plain", "plain text\n");
@@ -305,10 +306,11 @@ static void make_tree(const struct rig *g)
 	rig_mkdir(g, "t/deep");
 	rig_mkdir(g, "t/hollow");
 	for (int i = 0; i < 7; i++) {
-		(void)strncat(deep, "/abcdefghijklmnopqrstuvwxyz0123456789-directory", 60);
+		n += (size_t)snprintf(deep + n, sizeof(deep) - n,
+				      "/abcdefghijklmnopqrstuvwxyz0123456789-directory");
 		rig_mkdir(g, deep);
 	}
-	(void)strncat(deep, "/file", 6);
+	(void)snprintf(deep + n, sizeof(deep) - n, "/file");
 	rig_write(g, deep, "far down");
 	memset(name, 'n', 250);
 	memcpy(name, "t/", 2);
