@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "launch/landlock.h"
 
@@ -27,6 +28,40 @@ int box_id_map(const struct box_plan *plan, char *dst, size_t size)
 		return str_format(dst, size, "%u 0 1\n", BOX_USER);
 	return str_format(dst, size, "0 %u %u\n65534 %u 1\n", plan->uid_base, last,
 			  plan->uid_base + last);
+}
+
+static int raise_all_caps(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	for (int i = 0; i < 2; i++)
+		data[i].effective = data[i].permitted;
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+int box_become_owner(const struct box_plan *plan, struct err *err)
+{
+	uid_t id = plan->uid_base;
+
+	if (plan->rootless)
+		return 0;
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
+	    syscall(SYS_setresgid, id, id, id) < 0 || syscall(SYS_setresuid, id, id, id) < 0 ||
+	    raise_all_caps() < 0)
+		return err_sys(err, errno, "take the box's outer id");
+	return 0;
+}
+
+int box_limit_watches(int proc_fd, struct err *err)
+{
+	int r = fd_write_file_at(proc_fd, "sys/user/max_inotify_instances", "32");
+
+	if (r == 0)
+		r = fd_write_file_at(proc_fd, "sys/user/max_inotify_watches", "16384");
+	return r < 0 && r != -ENOENT ? err_sys(err, r, "limit of file watches") : 0;
 }
 
 int box_become_root(const struct box_plan *plan, struct err *err)

@@ -38,6 +38,13 @@ struct box_plan {
 /* In a new mount and pid namespace whose root is the template's tree: replaces it by the box's own
  * root with its private writable paths, /proc, /dev/pts and masks. */
 int box_mount(const struct box_plan *plan, struct err *err);
+/* Before the user namespace is made, as root: takes the box's own outer id, capabilities kept. The
+ * kernel counts some things (inotify instances, for one) against whoever owns the namespace, and
+ * that must not be one and the same for all boxes. */
+int box_become_owner(const struct box_plan *plan, struct err *err);
+/* In a user namespace whose owner has other boxes too: bounds what is counted against him. proc_fd:
+ * a writable /proc. */
+int box_limit_watches(int proc_fd, struct err *err);
 /* Takes inner root's ids (rootless: the box's only user) once the maps are written. */
 int box_become_root(const struct box_plan *plan, struct err *err);
 /* Resource limits, capabilities down to what holt-init needs to start programs as the box's user

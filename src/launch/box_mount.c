@@ -26,7 +26,9 @@ static const struct {
 	{ "home", "home/user", 0755 },
 	{ "shm", "dev/shm", 01777 },
 };
-#define DISK "/tmp"          /* where it is mounted while the root is put together */
+#define DISK "/tmp" /* where it is mounted while the root is put together */
+#define UPPER DISK "/upper."
+#define WORK DISK "/work."
 #define NOTHING DISK "/none" /* an overlay without an upper layer needs two lower ones */
 
 /* World-readable files of /proc that tell about the machine and that no program needs. What is
@@ -85,37 +87,54 @@ static int mount_disk(const struct box_plan *plan, struct err *err)
 /* An overlay of one's own even where nothing can be written: files get inodes of this box alone.
  * Otherwise inotify on a shared directory would tell what every other box and the machine itself
  * run, and locks on shared files would be a channel between boxes. */
-static int mount_overlay(const char *lower, const char *second, const char *path, bool upper,
+static int mount_overlay(const char *lower, const char *second, const char *path, const char *upper,
 			 struct err *err)
 {
 	/* The root holds the devices, nothing else does. */
 	unsigned attrs = MOUNT_ATTR_NOSUID | (upper ? 0 : MOUNT_ATTR_RDONLY) |
 			 (strcmp(lower, "/") == 0 ? 0 : MOUNT_ATTR_NODEV);
-	char dirs[64];
+	char dirs[64], top[64], work[64];
 	struct fs_option options[] = { { "lowerdir", dirs },
-				       { "upperdir", DISK "/upper" },
-				       { "workdir", DISK "/work" },
+				       { "upperdir", top },
+				       { "workdir", work },
 				       { "userxattr", NULL } };
 	_close_ int fd = -1;
 
 	(void)str_format(dirs, sizeof(dirs), "%s:%s", lower, second);
+	if (upper) {
+		(void)str_format(top, sizeof(top), UPPER "%s", upper);
+		(void)str_format(work, sizeof(work), WORK "%s", upper);
+	}
 	fd = mounts_new("overlay", options, upper ? 4 : 1, attrs, err);
 	return fd < 0 ? fd : mounts_attach(fd, path, err);
 }
 
-/* The layer that takes a box's changes. Its root may add to these directories and replace what is
+static int make_layer(const char *name, uid_t owner, struct err *err)
+{
+	char top[64], work[64];
+
+	(void)str_format(top, sizeof(top), UPPER "%s", name);
+	(void)str_format(work, sizeof(work), WORK "%s", name);
+	if (mkdir(top, 0755) < 0 || chown(top, owner, owner) < 0 || mkdir(work, 0755) < 0)
+		return err_sys(err, errno, "copy-on-write layer");
+	return 0;
+}
+
+/* The layers that take a box's changes. Its root may add to these directories and replace what is
  * in them; files of the layers below keep an owner that is nobody in the box. */
 static int make_upper(const struct box_plan *plan, struct err *err)
 {
-	static const char *const dirs[] = { DISK "/upper",     DISK "/upper/etc",
-					    DISK "/upper/opt", DISK "/upper/root",
-					    DISK "/upper/srv", DISK "/upper/var" };
-	uid_t root = plan->rootless ? owner_id(plan) : plan->nested ? 0 : plan->uid_base;
+	static const char *const dirs[] = { UPPER "root/etc", UPPER "root/opt", UPPER "root/root",
+					    UPPER "root/srv", UPPER "root/var" };
+	uid_t owner = plan->rootless ? owner_id(plan) : plan->nested ? 0 : plan->uid_base;
+	int r = make_layer("root", owner, err);
 
-	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (mkdir(dirs[i], 0755) < 0 || chown(dirs[i], root, root) < 0)
-			return err_sys(err, errno, "copy-on-write layer");
-	return mkdir(DISK "/work", 0755) < 0 ? err_sys(err, errno, "copy-on-write layer") : 0;
+	for (size_t i = 0; i < COUNT(dirs) && r == 0; i++)
+		if (mkdir(dirs[i], 0755) < 0 || chown(dirs[i], owner, owner) < 0)
+			r = err_sys(err, errno, "copy-on-write layer");
+	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++)
+		r = make_layer(system_dirs[i] + 1, owner, err);
+	return r;
 }
 
 static int mount_root(const struct box_plan *plan, struct err *err)
@@ -127,14 +146,16 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 		return r;
 	if (mkdir(NOTHING, 0755) < 0)
 		return err_sys(err, errno, "empty layer");
-	r = mount_overlay("/", plan->root == ROOT_DIR ? BOX_LOWER : NOTHING, BOX_STAGE, upper, err);
+	r = mount_overlay("/", plan->root == ROOT_DIR ? BOX_LOWER : NOTHING, BOX_STAGE,
+			  upper ? "root" : NULL, err);
 	if (r == 0 && chdir(BOX_STAGE) < 0)
 		r = err_sys(err, errno, "enter new root");
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++) {
+		const char *name = system_dirs[i] + 1;
 		struct stat st;
 
 		if (lstat(system_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
-			r = mount_overlay(system_dirs[i], NOTHING, system_dirs[i] + 1, false, err);
+			r = mount_overlay(system_dirs[i], NOTHING, name, upper ? name : NULL, err);
 	}
 	return r;
 }

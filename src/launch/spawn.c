@@ -54,7 +54,11 @@ static int become_init(struct launch *l, const struct order *o, int sock, struct
 	if (r == 0)
 		r = box_mount(plan, err);
 	if (r == 0)
+		r = box_become_owner(plan, err);
+	if (r == 0)
 		r = enter_user_namespace(sock, err);
+	if (r == 0 && plan->rootless)
+		r = box_limit_watches(l->proc_fd, err);
 	if (r == 0)
 		r = box_become_root(plan, err);
 	if (r == 0)

@@ -24,8 +24,9 @@
 #define SAFE_FD 16
 #define PRELOAD_MAX 1024
 
-/* In the launcher's pid namespace, so that a box it forks is an orphan of the launcher's; the rest is
- * its own. The template's tree has no /proc, but a user namespace may mount one only where one is. */
+/* In the launcher's pid namespace, so that a box it forks is an orphan of the launcher's; the rest
+ * is its own. The template's tree has no /proc, but a user namespace may mount one only where one
+ * is. */
 static int make_namespaces(const struct zygote_child *how, struct err *err)
 {
 	static const struct fs_option hide[] = { { "hidepid", "invisible" } };
@@ -43,24 +44,6 @@ static int make_namespaces(const struct zygote_child *how, struct err *err)
 	proc = mounts_new("proc", hide, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 			  err);
 	return proc < 0 ? proc : mounts_attach(proc, "/proc", err);
-}
-
-/* Another id, with the capabilities kept for box_confine() to drop in order. */
-static int become_nobody(const struct zygote_child *how, struct err *err)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-	uid_t id = how->plan.uid_base;
-
-	if (how->plan.rootless)
-		return 0;
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || syscall(SYS_setgroups, 0, NULL) < 0 ||
-	    syscall(SYS_setresgid, id, id, id) < 0 || syscall(SYS_setresuid, id, id, id) < 0 ||
-	    syscall(SYS_capget, &head, data) < 0)
-		return err_sys(err, errno, "ids of the interpreter");
-	for (int i = 0; i < 2; i++)
-		data[i].effective = data[i].permitted;
-	return syscall(SYS_capset, &head, data) < 0 ? err_sys(err, errno, "capabilities") : 0;
 }
 
 static int confine(const struct zygote_child *how, struct err *err)
@@ -86,9 +69,9 @@ static int place_descriptors(const struct zygote_child *how, struct err *err)
 			return err_sys(err, errno, "standard streams");
 	if (dup2(sock, ZYGOTE_SOCK_FD) < 0 || dup2(lib, ZYGOTE_LIB_FD) < 0)
 		return err_sys(err, errno, "descriptors of the interpreter");
-	return syscall(SYS_close_range, ZYGOTE_LIB_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0 ?
-		       err_sys(err, errno, "close descriptors") :
-		       0;
+	return syscall(SYS_close_range, ZYGOTE_LIB_FD + 1, ~0u, CLOSE_RANGE_CLOEXEC) < 0
+		       ? err_sys(err, errno, "close descriptors")
+		       : 0;
 }
 
 static int exec_python(const struct zygote_child *how, struct err *err)
@@ -123,7 +106,7 @@ static int become(const struct zygote_child *how, struct err *err)
 	if (r == 0)
 		r = place_descriptors(how, err);
 	if (r == 0)
-		r = become_nobody(how, err);
+		r = box_become_owner(&how->plan, err); /* box_confine() drops the capabilities */
 	if (r == 0)
 		r = confine(how, err);
 	if (r < 0)

@@ -1,6 +1,7 @@
 #include "warm/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -48,6 +49,13 @@ static int loopback_up(void)
 	return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
+static int limit_watches(struct err *err)
+{
+	_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return proc < 0 ? err_sys(err, errno, "/proc") : box_limit_watches(proc, err);
+}
+
 /* The box's user namespace comes first, and gives the right to all the others. */
 static int make_namespaces(struct job *j, struct err *err)
 {
@@ -58,6 +66,8 @@ static int make_namespaces(struct job *j, struct err *err)
 	if (unshare(CLONE_NEWUSER) < 0)
 		return err_sys(err, errno, "user namespace");
 	r = ask(j->fds[ZYGOTE_SOCK], ZYGOTE_MAPS, err);
+	if (r == 0)
+		r = limit_watches(err);
 	if (r == 0)
 		r = box_become_root(&j->make.plan, err);
 	if (r < 0)

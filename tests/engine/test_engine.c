@@ -395,12 +395,14 @@ static void a_writable_root_is_private_to_its_box(void **state)
 	struct template_spec spec = { .id = WRITABLE,
 				      .flags = TEMPLATE_WRITABLE_ROOT,
 				      .preload = "" };
-	struct guest_exec root = { .argc = 3,
-				   .argv = { "/bin/sh", "-c",
-					     "echo mine >/etc/mark && cat /etc/mark" },
-				   .user = launcher_info(r->launcher)->rootless ? "" : "root",
-				   .cwd = "/",
-				   .code = "" };
+	struct guest_exec root = {
+		.argc = 3,
+		.argv = { "/bin/sh", "-c",
+			  "echo mine >/etc/mark && echo x >/usr/mark && cat /etc/mark" },
+		.user = launcher_info(r->launcher)->rootless ? "" : "root",
+		.cwd = "/",
+		.code = ""
+	};
 	struct guest_result res = { 0 };
 	struct held a, b;
 
