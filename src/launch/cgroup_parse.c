@@ -68,7 +68,7 @@ static int unescape(struct str s, char *dst, size_t size)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.len; i++) {
-		int c = s.data[i];
+		int c = (unsigned char)s.data[i];
 
 		if (n + 1 >= size)
 			return -E2BIG;

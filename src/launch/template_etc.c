@@ -205,16 +205,21 @@ static int merge_accounts(int root_fd, int dir_fd, const char *path, const char 
 	return put_file(root_fd, path, buf_str(&text), text.len, 0644, err);
 }
 
-int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err)
+static int make_tree(int root_fd, struct err *err)
 {
-	int r = 0;
-
 	for (size_t i = 0; i < COUNT(directories); i++)
 		if (mkdirat(root_fd, directories[i], 0755) < 0 && errno != EEXIST)
 			return err_sys(err, errno, "template directory %s", directories[i]);
 	for (size_t i = 0; i < COUNT(links); i++)
 		if (symlinkat(links[i].target, root_fd, links[i].path) < 0)
 			return err_sys(err, errno, "template link %s", links[i].path);
+	return 0;
+}
+
+int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err)
+{
+	int r = make_tree(root_fd, err);
+
 	for (size_t i = 0; i < COUNT(files) && r == 0; i++)
 		r = put_file(root_fd, files[i].path, files[i].text, strlen(files[i].text), 0644,
 			     err);
