@@ -29,7 +29,7 @@ enum attack_flag {
 	NEEDS_FREEZER = 1 << 6,
 	MAY_BE_ABSENT = 1 << 7, /* "not here" is an answer too */
 	WRITABLE_ROOT = 1 << 8,
-	HIGH_LEVEL = 1 << 9,
+	BOX_MAY_DIE = 1 << 9, /* of memory that no process holds; then it must be told */
 };
 
 /* One attack. Words of `probe` that begin with '@' are filled in: see world_expand(). */
@@ -139,8 +139,8 @@ int machine_descendants(pid_t root);
 int machine_with_ids(uint32_t base, uint32_t count);
 /* Control groups called holt.* that no living launcher has locked, one a line. */
 void machine_stale_groups(struct buf *ret);
-/* Control groups below the launcher's own. */
-int machine_groups(void);
+/* Control groups of the launcher that this process is in a box of. */
+int machine_groups(pid_t member);
 int machine_fds(pid_t pid);
 uint64_t machine_ns(pid_t pid, const char *kind);
 uint64_t machine_rss(pid_t pid);

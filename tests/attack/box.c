@@ -52,10 +52,22 @@ void box_drop(struct world *w, struct box *b)
 {
 	if (!b->guest)
 		return;
+	(void)launcher_destroy_sync(w->launcher, b->l.id, NULL, NULL);
 	b->guest = guest_free(b->guest);
 	(void)fd_close(b->l.pidfd);
-	(void)launcher_destroy_sync(w->launcher, b->l.id, NULL, NULL);
 	*b = (struct box){ 0 };
+}
+
+/* It cannot be destroyed because it has died by itself: says how. */
+static void fail_lost(struct world *w, const struct err *err)
+{
+	struct box_usage usage = { 0 };
+	char id[ID_LEN + 1] = "";
+	int status = 0;
+
+	(void)launcher_next_death(w->launcher, id, &status, &usage);
+	fail_msg("destroy: %s; last death told: '%s', wait status %#x, %u kills for memory",
+		 err->text, id, (unsigned)status, usage.oom_kills);
 }
 
 void box_close(struct world *w, struct box *b, struct box_usage *ret)
@@ -64,11 +76,12 @@ void box_close(struct world *w, struct box *b, struct box_usage *ret)
 	struct box_usage usage = { 0 };
 	struct box was = *b;
 
+	/* The socket stays open until then: a guest whose client is gone ends by itself. */
+	if (launcher_destroy_sync(w->launcher, was.l.id, &usage, &err) < 0)
+		fail_lost(w, &err);
 	b->guest = guest_free(b->guest);
 	(void)fd_close(b->l.pidfd);
 	*b = (struct box){ 0 };
-	if (launcher_destroy_sync(w->launcher, was.l.id, &usage, &err) < 0)
-		fail_msg("destroy: %s", err.text);
 	if (ret)
 		*ret = usage;
 	if (was.uid_count)

@@ -207,7 +207,7 @@ static void death_of_init_is_told(struct world *w, const struct attack *a)
 
 		assert_int_equal(
 			launcher_pool_state_sync(w->launcher, TEMPLATE_PLAIN, &state, NULL), 0);
-		told = launcher_next_death(w->launcher, id, &status, NULL);
+		told = launcher_next_death(w->launcher, id, &status, &(struct box_usage){ 0 });
 		if (!told)
 			(void)usleep(20000);
 	}
@@ -239,7 +239,7 @@ static void lost_clients_leave_nothing(struct world *w, const struct attack *a)
 	(void)a;
 	box_open(w, &w->box, TEMPLATE_PLAIN, NULL);
 	box_upload(w, &w->box);
-	box_start(w, &w->box, "flood 1 64 lines", NULL, &op);
+	box_start(w, &w->box, "flood 1 1000000 lines", NULL, &op);
 	assert_false(box_wait(&w->box, &op, 100));
 	guest_forget(w->box.guest, op.id);
 	op_done(&op);
@@ -250,7 +250,8 @@ static void lost_clients_leave_nothing(struct world *w, const struct attack *a)
 	if (w->box.uid_count)
 		assert_int_equal(machine_with_ids(w->box.uid_base, w->box.uid_count), 0);
 	(void)close(w->box.l.pidfd);
-	while (launcher_next_death(w->launcher, (char[ID_LEN + 1]){ 0 }, &(int){ 0 }, NULL))
+	while (launcher_next_death(w->launcher, (char[ID_LEN + 1]){ 0 }, &(int){ 0 },
+				   &(struct box_usage){ 0 }))
 		; /* it may have ended by itself */
 }
 

@@ -38,6 +38,13 @@ static void mark_numbers(const char *text, bool *ret)
 	}
 }
 
+/* uretprobe and uprobe: no filter is asked about them, because only the kernel's own trampolines
+ * may call them; from anywhere else they end in SIGILL or ENXIO. */
+static bool is_kernels_own(int nr)
+{
+	return nr == 335 || nr == 336;
+}
+
 /* Each number once in a box; the set that is let through is the one in the file, no more, no less.
  */
 static void sweep_matches_golden(struct world *w, const struct attack *a)
@@ -64,7 +71,9 @@ static void sweep_matches_golden(struct world *w, const struct attack *a)
 	mark_numbers(buf_str(&golden), want);
 	mark_numbers(buf_str(&op.out), have);
 	for (int nr = 0; nr < NUMBERS; nr++)
-		if (have[nr] && !want[nr])
+		if (is_kernels_own(nr))
+			continue;
+		else if (have[nr] && !want[nr])
 			(void)buf_printf(&diff, "+%d ", nr);
 		else if (want[nr] && !have[nr] && nr <= YOUNGEST_EVERYWHERE)
 			(void)buf_printf(&diff, "-%d ", nr);

@@ -146,7 +146,7 @@ static const struct attack rows[] = {
 	  odd_directories_stay_inside },
 	BOTH("F4 core_pattern, modprobe, sysrq and their like take no write", "sysctls"),
 	BOTH("F4 nothing in /proc/sys opens for writing", "all-sysctls"),
-	BOTH("F4 id maps and PID 1's files take no write", "own-files"),
+	PLAIN("F4 id maps and PID 1's files take no write", "own-files"),
 	BOTH("F5 control groups are not there", "cgroups"),
 	BOTH("F6 /sys is not there", "sys-tree"),
 	BOTH("F6 files of /proc tell nothing about the kernel", "kernel-files"),

@@ -2,10 +2,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -107,26 +109,51 @@ static void deadlines_use_the_monotonic_clock(struct world *w, const struct atta
 		world_skip(w, "the sources are not here");
 }
 
+/* In the box's process namespace: sets how far its numbers go. Our /proc shows the setting of
+ * whoever looks, so a process of ours goes in and looks. */
+static _Noreturn void set_last_number(int pidfd, const char *last)
+{
+	pid_t inside;
+	int status = 1;
+
+	if (setns(pidfd, CLONE_NEWPID) < 0 && setns(pidfd, CLONE_NEWUSER | CLONE_NEWPID) < 0)
+		_exit(1);
+	inside = fork();
+	if (inside == 0)
+		_exit(fd_write_file_at(AT_FDCWD, "/proc/sys/kernel/pid_max", last) < 0);
+	(void)waitpid(inside, &status, 0);
+	_exit(status != 0);
+}
+
+static bool shrink_numbers(struct box *b, const char *last)
+{
+	pid_t pid = fork();
+	int status = 1;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		set_last_number(b->l.pidfd, last);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
 /* The number of an ended process comes round; a signal for the old one must not hit the new one. */
 static void signals_do_not_reach_strangers(struct world *w, const struct attack *a)
 {
-	char line[64], text[32];
 	struct op first, burner;
-	uint32_t old;
+	char line[64];
 
-	(void)a;
-	if (fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/pid_max", text, sizeof(text)) < 0 ||
-	    strlen(text) > 6)
-		world_skip(w, "process numbers do not come round in time");
-	box_open(w, &w->box, TEMPLATE_PLAIN, &(struct limits){ .cpu_milli = 2000 });
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
 	box_upload(w, &w->box);
+	if (!shrink_numbers(&w->box, "700"))
+		world_skip(w, "this kernel has one range of process numbers for all");
+	/* The kernel gives numbers below 300 out once only. */
+	box_expect_held(w, &w->box, "orphans 400", 0);
 	box_start(w, &w->box, "ids", NULL, &first);
 	assert_true(box_wait(&w->box, &first, 5000));
-	old = first.pid;
-	(void)snprintf(line, sizeof(line), "burn-pids %u 1500", old);
+	(void)snprintf(line, sizeof(line), "burn-pids %u 1500", first.pid);
 	box_start(w, &w->box, line, &(struct attack){ .timeout_ms = 90000 }, &burner);
-	while (!burner.ended && !strstr(buf_str(&burner.out), "ready"))
-		(void)box_wait(&w->box, &burner, 100);
+	box_wait_ready(&w->box, &burner);
 	for (int i = 0; i < 10; i++) { /* the old execution's id, whose process number is taken */
 		(void)guest_signal(w->box.guest, first.id, SIGKILL, true);
 		(void)guest_signal(w->box.guest, first.id, SIGKILL, false);
@@ -164,7 +191,7 @@ static const struct attack rows[] = {
 	  NULL,
 	  0,
 	  0,
-	  { 0 },
+	  { .cpu_milli = 2000 },
 	  signals_do_not_reach_strangers },
 };
 

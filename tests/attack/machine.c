@@ -175,14 +175,17 @@ static bool is_locked(const char *path)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
 }
 
-static int walk_groups(const char *dir, int depth, bool below, struct buf *stale)
+/* Groups at and below directories called `name` (NULL: any launcher's); those unlocked go to stale.
+ */
+static int walk_groups(const char *dir, int depth, bool below, struct buf *stale, const char *name)
 {
 	DIR *d = depth > 6 ? NULL : opendir(dir);
 	int n = 0;
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		char path[1024];
-		bool ours = below || strncmp(e->d_name, "holt.", 5) == 0;
+		bool ours = below || (name ? strcmp(e->d_name, name) == 0
+					   : strncmp(e->d_name, "holt.", 5) == 0);
 
 		if (e->d_type != DT_DIR || e->d_name[0] == '.')
 			continue;
@@ -190,7 +193,7 @@ static int walk_groups(const char *dir, int depth, bool below, struct buf *stale
 		n += ours;
 		if (ours && !below && stale && !is_locked(path))
 			(void)buf_printf(stale, "%s\n", path);
-		n += walk_groups(path, depth + 1, ours, stale);
+		n += walk_groups(path, depth + 1, ours, stale, name);
 	}
 	if (d)
 		(void)closedir(d);
@@ -199,12 +202,34 @@ static int walk_groups(const char *dir, int depth, bool below, struct buf *stale
 
 void machine_stale_groups(struct buf *ret)
 {
-	(void)walk_groups(CGROUP_ROOT, 0, false, ret);
+	(void)walk_groups(CGROUP_ROOT, 0, false, ret, NULL);
 }
 
-int machine_groups(void)
+/* The launcher's directory in a path like /x/holt.<instance>/<box>. */
+static bool instance_of(pid_t member, char *dst, size_t size)
 {
-	return walk_groups(CGROUP_ROOT, 0, false, NULL);
+	char path[64], text[4096], *p;
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)member);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return false;
+	p = strstr(text, "/holt.");
+	n = p ? strcspn(p + 1, "/\n") : 0;
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(dst, p + 1, n);
+	dst[n] = '\0';
+	return true;
+}
+
+int machine_groups(pid_t member)
+{
+	char instance[64];
+
+	return instance_of(member, instance, sizeof(instance))
+		       ? walk_groups(CGROUP_ROOT, 0, false, NULL, instance)
+		       : 0;
 }
 
 int machine_fds(pid_t pid)

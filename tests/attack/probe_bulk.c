@@ -100,7 +100,7 @@ static int make_watch(unsigned i)
 
 static int make_mqueue(unsigned i)
 {
-	struct mq_attr a = { .mq_maxmsg = 10, .mq_msgsize = 8192 };
+	struct mq_attr a = { .mq_maxmsg = 2, .mq_msgsize = 512 };
 	char name[32];
 
 	(void)snprintf(name, sizeof(name), "/q%u", i);
@@ -164,7 +164,7 @@ static const struct {
 	{ "pending", make_pending, 400000 },  { "mqueue", make_mqueue, 70000 },
 	{ "semaphores", make_sem, 300000 },   { "sysv-sem", make_sysv_sem, 40000 },
 	{ "sysv-shm", make_sysv_shm, 40000 }, { "sysv-msg", make_sysv_msg, 40000 },
-	{ "locks", make_lock, 1000000 },
+	{ "locks", make_lock, 20000 },
 };
 
 /* bulk KIND [MOST]: makes them until something stops it. */

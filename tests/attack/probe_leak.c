@@ -232,6 +232,8 @@ static int mounts(int argc, char **argv)
 					     "/lib",
 					     "/lib64",
 					     "/sbin",
+					     "/dev/null",
+					     "/sys",
 					     "/null",
 					     "/zero",
 					     "/full",

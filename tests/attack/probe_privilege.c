@@ -188,8 +188,8 @@ static int noexec(int argc, char **argv)
 		{ "/workspace", ST_NOSUID | ST_NODEV },
 		{ "/home/user", ST_NOSUID | ST_NODEV },
 		{ "/usr", ST_RDONLY | ST_NOSUID | ST_NODEV },
-		{ "/etc", ST_RDONLY | ST_NOSUID | ST_NODEV },
-		{ "/", ST_RDONLY | ST_NOSUID | ST_NODEV },
+		{ "/etc", ST_RDONLY | ST_NOSUID },
+		{ "/", ST_RDONLY | ST_NOSUID }, /* holds the device nodes */
 	};
 
 	(void)argc, (void)argv;

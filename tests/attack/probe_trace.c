@@ -70,32 +70,11 @@ static int memory_of(int argc, char **argv)
 static int init_files(int argc, char **argv)
 {
 	static const char *const files[] = {
-		"mem",
-		"environ",
-		"maps",
-		"smaps",
-		"smaps_rollup",
-		"auxv",
-		"pagemap",
-		"stack",
-		"syscall",
-		"personality",
-		"fd/0",
-		"fd/3",
-		"fdinfo/3",
-		"root/etc/passwd",
-		"cwd/x",
-		"exe",
-		"map_files",
-		"task/1/mem",
-		"task/1/environ",
-		"io",
-		"timers",
-		"clear_refs",
-		"ns/net",
-		"numa_maps",
-		"patch_state",
-		"oom_score_adj/",
+		"mem",    "environ",   "maps",       "smaps",           "smaps_rollup",
+		"auxv",   "pagemap",   "stack",      "syscall",         "personality",
+		"fd/0",   "fd/3",      "fdinfo/3",   "root/etc/passwd", "cwd/x",
+		"exe",    "map_files", "task/1/mem", "task/1/environ",  "io",
+		"timers", "ns/net",    "numa_maps",  "patch_state",     "oom_score_adj/",
 	};
 	char path[64];
 

@@ -447,6 +447,29 @@ static void check_usage(const struct attack *a, const struct op *op, const struc
 		fail_msg("%s: it was killed for memory, and nobody says so", a->probe);
 }
 
+/* The memory belongs to the box and to no process in it, so all of them went, PID 1 last. */
+static void expect_death_by_memory(struct world *w, struct op *op)
+{
+	struct box_usage usage = { 0 };
+	char id[ID_LEN + 1] = "";
+	bool told = false;
+
+	for (int i = 0; i < 100 && !told; i++) {
+		check_launcher(w);
+		told = launcher_next_death(w->launcher, id, &(int){ 0 }, &usage);
+		if (!told)
+			(void)usleep(20000);
+	}
+	if (!told || strcmp(id, w->box.l.id) != 0 || usage.oom_kills == 0)
+		fail_msg("the box died, and nobody says that it was for memory: %s", op->text);
+	if (w->box.uid_count)
+		assert_int_equal(machine_with_ids(w->box.uid_base, w->box.uid_count), 0);
+	w->box.guest = guest_free(w->box.guest);
+	(void)close(w->box.l.pidfd);
+	op_done(op);
+	world_check(w);
+}
+
 void world_attack(struct world *w, const struct attack *a)
 {
 	uint32_t template_id = a->flags & WRITABLE_ROOT ? TEMPLATE_WRITABLE : TEMPLATE_PLAIN;
@@ -466,6 +489,10 @@ void world_attack(struct world *w, const struct attack *a)
 	box_start(w, &w->box, a->probe, a, &op);
 	if (!box_wait(&w->box, &op, patience))
 		fail_msg("%s: no end", a->probe);
+	if (a->flags & BOX_MAY_DIE && op.code == EPIPE) {
+		expect_death_by_memory(w, &op);
+		return;
+	}
 	if (a->flags & WANT_TIMEOUT)
 		expect_timeout(w, a, &op);
 	else
