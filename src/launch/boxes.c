@@ -31,8 +31,6 @@ static struct box *box_free(struct launch *l, struct box *b)
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
 	(void)fd_close(b->net_fd);
-	if (b->plan.uid_base)
-		ids_give(&l->ids, b->plan.uid_base);
 	(void)map_remove(l->by_id, b->id, ID_LEN);
 	if (b->pid > 0)
 		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
@@ -84,9 +82,9 @@ static void built(struct launch *l, struct box *b)
 		pool_add(b);
 }
 
-enum news { NEWS_NONE, NEWS_MAPS, NEWS_READY, NEWS_END };
+enum news { NEWS_NONE, NEWS_READY, NEWS_END };
 
-/* What the new process says while a box is built: 'u' for the id maps, then a frame. */
+/* What the new process says: that it is ready, or why it never will be. */
 static enum news read_news(struct box *b)
 {
 	char frame[1024];
@@ -97,8 +95,6 @@ static enum news read_news(struct box *b)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return NEWS_NONE;
-	if (n == 1 && frame[0] == 'u')
-		return NEWS_MAPS;
 	if (n <= 0 || wire_open(frame, (size_t)n, &head, &payload) < 0)
 		return NEWS_END;
 	if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
@@ -189,11 +185,6 @@ static void building(struct launch *l, struct source *self)
 	case NEWS_READY:
 		built(l, b);
 		return;
-	case NEWS_MAPS:
-		if (boxes_write_maps(l, b, &b->err) == 0 &&
-		    send(b->sock, "g", 1, MSG_NOSIGNAL) == 1)
-			return;
-		break;
 	case NEWS_END:
 		break;
 	}
@@ -204,22 +195,22 @@ static void building(struct launch *l, struct source *self)
 		boxes_destroy(l, b);
 }
 
-int boxes_write_maps(struct launch *l, struct box *b, struct err *err)
+int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err)
 {
 	char path[32], map[64];
-	int r = box_id_map(&b->plan, map, sizeof(map));
+	int r = box_id_map(plan, map, sizeof(map));
 
 	if (r == 0 && l->rootless) {
-		(void)str_format(path, sizeof(path), "%d/setgroups", (int)b->pid);
+		(void)str_format(path, sizeof(path), "%d/setgroups", (int)pid);
 		r = fd_write_file_at(l->proc_fd, path, "deny");
 	}
-	(void)str_format(path, sizeof(path), "%d/gid_map", (int)b->pid);
+	(void)str_format(path, sizeof(path), "%d/gid_map", (int)pid);
 	if (r == 0)
 		r = fd_write_file_at(l->proc_fd, path, map);
-	(void)str_format(path, sizeof(path), "%d/uid_map", (int)b->pid);
+	(void)str_format(path, sizeof(path), "%d/uid_map", (int)pid);
 	if (r == 0)
 		r = fd_write_file_at(l->proc_fd, path, map);
-	return r < 0 ? err_sys(err, r, "id maps of the box") : 0;
+	return r < 0 ? err_sys(err, r, "id maps of a box") : 0;
 }
 
 static int know_pid(struct launch *l, struct box *b, struct err *err)
@@ -276,12 +267,8 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 	b->began_ns = clock_now_ns();
 	fill_plan(l, b, limits);
 	b->plan.prime = b->claim_id == 0;
-	if (!l->rootless) {
-		r = ids_take(&l->ids, &b->plan.uid_base, err);
-		if (r < 0)
-			return r;
-	}
 	r = cell_take(l, limits, &b->cell, err);
+	b->plan.uid_base = b->cell.uid_base;
 	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);
 }
 
@@ -296,6 +283,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	b->source.ready = building;
 	b->tmpl = t;
 	b->sock = b->net_fd = -1;
+	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 	b->claim_id = claim_id;
 	id_make(b->id);
 	list_init(&b->pool_link);
@@ -319,6 +307,14 @@ void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id)
 	b->sock = fd_close(b->sock); /* the client's alone now: its end ends the box */
 }
 
+static int user_ns_of(struct launch *l, pid_t pid)
+{
+	char path[32];
+
+	(void)str_format(path, sizeof(path), "%d/ns/user", (int)pid);
+	return openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
 void boxes_destroy(struct launch *l, struct box *b)
 {
 	if (b->state == BOX_DYING)
@@ -334,6 +330,8 @@ void boxes_destroy(struct launch *l, struct box *b)
 	 */
 	if (b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
 		b->net_fd = netns_of(&l->netns, b->pid);
+	if (b->cell.user_ns < 0)
+		b->cell.user_ns = user_ns_of(l, b->pid);
 	(void)kill(b->pid, SIGKILL);
 	if (b->frozen) /* a frozen process dies when it thaws */
 		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
@@ -354,8 +352,7 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	if (!b)
 		return;
 	if (b->state == BOX_BUILDING) /* its last words may still lie in the socket */
-		while (b->err.code == 0 && read_news(b) == NEWS_MAPS)
-			;
+		(void)read_news(b);
 	if (b->state == BOX_BUILDING && b->plan.nested && !l->closing) {
 		start_over(l, b, &b->err);
 		return;

@@ -1,11 +1,14 @@
-/* Cells: cgroups made ahead, each with a parked process, and reused while they carry nothing. */
+/* Cells: what a box is put into, made ahead and used again while nothing of a box is left in it. */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "launch/launch.h"
 
 static int start_seed(struct launch *l, struct cell *cell, struct err *err)
@@ -30,19 +33,79 @@ static int start_seed(struct launch *l, struct cell *cell, struct err *err)
 	return 0;
 }
 
+/* Only a process in it keeps a new user namespace until it is opened. */
+static void hold_user_ns(struct launch *l, const struct box_plan *plan, int sock)
+{
+	char word = 'u';
+
+	if (box_become_owner(plan, NULL) < 0 || unshare(CLONE_NEWUSER) < 0 ||
+	    (plan->rootless && box_limit_watches(l->proc_fd, NULL) < 0))
+		_exit(1);
+	(void)send(sock, &word, 1, MSG_NOSIGNAL);
+	(void)recv(sock, &word, 1, 0);
+	_exit(0);
+}
+
+static int open_user_ns(struct launch *l, const struct box_plan *plan, pid_t pid, int sock,
+			struct err *err)
+{
+	char path[32], word;
+	int r, fd;
+
+	if (recv(sock, &word, 1, 0) != 1)
+		return err_set(err, EPERM, "a user namespace could not be made");
+	r = boxes_write_maps(l, plan, pid, err);
+	if (r < 0)
+		return r;
+	(void)str_format(path, sizeof(path), "%d/ns/user", (int)pid);
+	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? err_sys(err, errno, "user namespace of a box") : fd;
+}
+
+static int make_user_ns(struct launch *l, struct cell *cell, struct err *err)
+{
+	struct box_plan plan = { .rootless = l->rootless };
+	int pair[2], r;
+	pid_t pid;
+
+	if (!l->rootless) {
+		r = ids_take(&l->ids, &cell->uid_base, err);
+		if (r < 0)
+			return r;
+		plan.uid_base = cell->uid_base;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "cell");
+	pid = fork();
+	if (pid == 0) {
+		(void)close(pair[0]);
+		hold_user_ns(l, &plan, pair[1]);
+	}
+	(void)close(pair[1]);
+	r = pid < 0 ? err_sys(err, errno, "cell") : open_user_ns(l, &plan, pid, pair[0], err);
+	(void)close(pair[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (r >= 0)
+		cell->user_ns = r;
+	return r < 0 ? r : 0;
+}
+
 static int cell_make(struct launch *l, struct cell *ret, struct err *err)
 {
 	const struct cgroup_ops *ops = cgroups_ops(l->cgroups);
-	struct cell cell = { .seed_sock = -1 };
+	struct cell cell = { .user_ns = -1, .seed_sock = -1 };
 	int r = ops->make(l->cgroups, &cell.cgroup, err);
 
 	if (r < 0)
 		return r;
 	if (ops->kind == CGROUP_V1)
 		cgroup_house(cell.cgroup, 1);
-	r = start_seed(l, &cell, err);
+	r = make_user_ns(l, &cell, err);
+	if (r == 0)
+		r = start_seed(l, &cell, err);
 	if (r < 0) {
-		ops->destroy(cell.cgroup);
+		cell_done(l, &cell);
 		return r;
 	}
 	*ret = cell;
@@ -61,7 +124,10 @@ void cell_done(struct launch *l, struct cell *cell)
 			;
 	}
 	cgroups_ops(l->cgroups)->destroy(cell->cgroup);
-	*cell = (struct cell){ .seed_sock = -1 };
+	(void)fd_close(cell->user_ns);
+	if (cell->uid_base)
+		ids_give(&l->ids, cell->uid_base);
+	*cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 }
 
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err)
@@ -85,7 +151,7 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 
 void cell_return(struct launch *l, struct cell *cell)
 {
-	if (cell->cgroup && !l->closing && l->cell_count < l->cell_want &&
+	if (cell->cgroup && cell->user_ns >= 0 && !l->closing && l->cell_count < l->cell_want &&
 	    (cell->seed == 0 || kill(cell->seed, 0) == 0) &&
 	    cgroups_ops(l->cgroups)->reset(cell->cgroup) == 0)
 		l->cells[l->cell_count++] = *cell;

@@ -27,9 +27,12 @@ struct source {
 	void (*ready)(struct launch *l, struct source *self);
 };
 
-/* A cgroup, and a process of ours parked in it. Entering a v1 cgroup can wait 10 ms for the kernel;
- * the parked process has done that ahead, and what it clones is born inside. */
+/* What a box is put into, made ahead: a range of ids with a user namespace that maps it, a cgroup,
+ * and a process of ours parked in that. Entering a v1 cgroup can wait 10 ms for the kernel; the
+ * parked process has done so already, and what it clones is born inside. */
 struct cell {
+	uint32_t uid_base;     /* first of the range; 0: rootless, there is none to give */
+	int user_ns;           /* owned; -1 while a box lives in it */
 	struct cgroup *cgroup; /* owned */
 	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
 	int seed_sock;         /* owned; its end ends the seed */
@@ -59,12 +62,12 @@ struct box {
 	struct template *tmpl; /* borrowed: templates are never moved */
 	struct box_plan plan;
 	struct cell cell;
-	pid_t pid;           /* a child of ours, so it cannot be reused before we reap it */
-	int sock;            /* our end of the control socket; the client's once claimed */
-	uint32_t claim_id;   /* L_CLAIM that waits for it; 0: made for the pool */
-	uint32_t destroy_id; /* L_DESTROY that waits for its end */
-	uint32_t flags;      /* enum launch_box_flag */
-	int net_fd;          /* held from the kill to the recycling */
+	pid_t pid;             /* a child of ours, so it cannot be reused before we reap it */
+	int sock;              /* our end of the control socket; the client's once claimed */
+	uint32_t claim_id;     /* L_CLAIM that waits for it; 0: made for the pool */
+	uint32_t destroy_id;   /* L_DESTROY that waits for its end */
+	uint32_t flags;        /* enum launch_box_flag */
+	int net_fd;            /* held from the kill to the recycling */
 	struct zygote *zygote; /* borrowed: who makes it; NULL once its pid is known */
 	bool frozen;
 	uint64_t began_ns, step_ns[STEP_COUNT];
@@ -104,7 +107,7 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 void boxes_abandon_unborn(struct launch *l);
 struct box *boxes_find(const struct launch *l, const char *id);
 /* Also for a box that a warm interpreter's process builds. */
-int boxes_write_maps(struct launch *l, struct box *b, struct err *err);
+int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err);
 
 /* spawn.c: the process itself. */
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err);

@@ -20,29 +20,14 @@
 #define OOM_SCORE "500"
 
 /* What the new process works with; descriptors are borrowed. */
-enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_COUNT };
+enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
 struct order {
 	struct box_plan plan;
 	uint8_t profile;
 };
 
-/* The launcher writes the id maps: it alone may hand out ranges. */
-static int enter_user_namespace(int sock, struct err *err)
-{
-	char word = 'u';
-	ssize_t n;
-
-	if (unshare(CLONE_NEWUSER) < 0)
-		return err_sys(err, errno, "user namespace");
-	if (send(sock, &word, 1, MSG_NOSIGNAL) != 1)
-		return err_sys(err, errno, "ask for id maps");
-	do
-		n = recv(sock, &word, 1, 0);
-	while (n < 0 && errno == EINTR);
-	return n == 1 ? 0 : err_set(err, EPIPE, "the launcher is gone");
-}
-
-static int become_init(struct launch *l, const struct order *o, int sock, struct err *err)
+static int become_init(struct launch *l, const struct order *o, const int fds[FD_COUNT],
+		       struct err *err)
 {
 	const struct box_plan *plan = &o->plan;
 	int r = 0;
@@ -53,28 +38,25 @@ static int become_init(struct launch *l, const struct order *o, int sock, struct
 	(void)fd_write_file_at(l->proc_fd, "self/oom_score_adj", OOM_SCORE);
 	if (r == 0)
 		r = box_mount(plan, err);
-	if (r == 0)
-		r = box_become_owner(plan, err);
-	if (r == 0)
-		r = enter_user_namespace(sock, err);
-	if (r == 0 && plan->rootless)
-		r = box_limit_watches(l->proc_fd, err);
+	/* Last of the namespaces: the others are not the box's own to command. */
+	if (r == 0 && setns(fds[FD_USER], CLONE_NEWUSER) < 0)
+		r = err_sys(err, errno, "user namespace");
 	if (r == 0)
 		r = box_become_root(plan, err);
 	if (r == 0)
 		r = box_confine(plan, true, err);
-	return r < 0 ? r : box_exec_init(plan, sock, -1, err);
+	return r < 0 ? r : box_exec_init(plan, fds[FD_SOCK], -1, err);
 }
 
-static void child(struct launch *l, const struct order *o, int sock)
+static void child(struct launch *l, const struct order *o, const int fds[FD_COUNT])
 {
 	char frame[512];
 	struct err err = { 0 };
-	int r = become_init(l, o, sock, &err);
+	int r = become_init(l, o, fds, &err);
 	long n = guest_put_error(frame, sizeof(frame), 0, -r, err.text);
 
 	if (n > 0)
-		(void)send(sock, frame, (size_t)n, MSG_NOSIGNAL);
+		(void)send(fds[FD_SOCK], frame, (size_t)n, MSG_NOSIGNAL);
 	_exit(1);
 }
 
@@ -90,7 +72,7 @@ static long clone_box(struct launch *l, const struct order *o, const int fds[FD_
 		return -errno;
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
-		child(l, o, fds[FD_SOCK]);
+		child(l, o, fds);
 	return pid < 0 ? -errno : pid;
 }
 
@@ -160,7 +142,7 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	struct order o = { .plan = b->plan, .profile = b->tmpl->profile };
 	_close_ int net = b->plan.net == NET_HOST ? fcntl(l->netns.host_fd, F_DUPFD_CLOEXEC, 3)
 						  : netns_take(&l->netns, err);
-	int fds[FD_COUNT] = { child_sock, b->tmpl->mount_ns, net };
+	int fds[FD_COUNT] = { child_sock, b->tmpl->mount_ns, net, b->cell.user_ns };
 	long pid;
 
 	if (net < 0)
@@ -169,5 +151,6 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	if (pid < 0)
 		return err_sys(err, (int)pid, "new process with its namespaces");
 	b->pid = (pid_t)pid;
+	b->cell.user_ns = fd_close(b->cell.user_ns); /* kept by the box */
 	return 0;
 }

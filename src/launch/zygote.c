@@ -192,6 +192,7 @@ static int zygote_create(struct launch *l, struct template *t, struct zygote **r
 	z->source.ready = on_zygote;
 	z->tmpl = t;
 	z->sock = -1;
+	z->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 	list_init(&z->link);
 	r = cell_take(l, &t->spec.limits, &z->cell, err);
 	if (r == 0)
@@ -360,8 +361,7 @@ static int give_maps(struct launch *l, struct box *b, pid_t pid, struct err *err
 		return err_sys(err, errno, "helper for id maps");
 	if (helper > 0)
 		return 0;
-	b->pid = pid; /* in this process only */
-	if (boxes_write_maps(l, b, NULL) < 0 ||
+	if (boxes_write_maps(l, &b->plan, pid, NULL) < 0 ||
 	    cgroups_ops(l->cgroups)->attach(b->cell.cgroup, pid, NULL) < 0 ||
 	    send(b->sock, "g", 1, MSG_NOSIGNAL) != 1)
 		(void)shutdown(b->sock, SHUT_RDWR); /* the launcher sees it and the process too */
