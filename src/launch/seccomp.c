@@ -45,6 +45,7 @@ enum verdict {
 	V_PRCTL,
 	V_PERSONALITY,
 	V_FCNTL,
+	V_PRLIMIT,
 	V_COUNT
 };
 #define V_FIRST_BLOCK V_CLONE
@@ -59,9 +60,9 @@ static const struct {
 	const char *name;
 	enum verdict verdict;
 } by_argument[] = {
-	{ "clone", V_CLONE }, { "socket", V_SOCKET }, { "socketpair", V_SOCKETPAIR },
-	{ "ioctl", V_IOCTL }, { "prctl", V_PRCTL },   { "personality", V_PERSONALITY },
-	{ "fcntl", V_FCNTL },
+	{ "clone", V_CLONE }, { "socket", V_SOCKET },     { "socketpair", V_SOCKETPAIR },
+	{ "ioctl", V_IOCTL }, { "prctl", V_PRCTL },       { "personality", V_PERSONALITY },
+	{ "fcntl", V_FCNTL }, { "prlimit64", V_PRLIMIT },
 };
 
 /* A block is a list of tests on one argument after another; the last line is taken when no test is.
@@ -118,6 +119,8 @@ static const struct block blocks[V_COUNT] = {
 	[V_PERSONALITY] = { 2, V_EPERM, { EQ(0, 0, V_ALLOW), EQ(0, 0xffffffff, V_ALLOW) } },
 	/* Leases and directory notification reach other readers of a shared file. */
 	[V_FCNTL] = { 2, V_ALLOW, { EQ(1, F_SETLEASE, V_EPERM), EQ(1, F_NOTIFY, V_EPERM) } },
+	/* Of oneself only: without privilege PID 1 has the user's own id and could be crippled. */
+	[V_PRLIMIT] = { 1, V_EPERM, { EQ(0, 0, V_ALLOW) } },
 };
 
 /* Program under construction; jumps name labels until they are known. */

@@ -198,6 +198,19 @@ static int on_pool_state(struct launch *l, struct request *q, struct err *err)
 	return 0;
 }
 
+/* Without privilege all boxes and we are one user, and descriptors that lie in sockets are counted
+ * against him: a box must not be able to use up what we need to pass them. */
+static int check_nofile(const struct launch *l, const struct limits *limits, struct err *err)
+{
+	struct rlimit own;
+
+	if (!l->rootless || getrlimit(RLIMIT_NOFILE, &own) < 0 ||
+	    limits->nofile <= own.rlim_max / 2)
+		return 0;
+	return err_set(err, EINVAL, "nofile is %u, at most %llu without root", limits->nofile,
+		       (unsigned long long)own.rlim_max / 2);
+}
+
 static int on_claim(struct launch *l, struct request *q, struct err *err)
 {
 	struct launch_spec spec;
@@ -211,6 +224,8 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	if (!t)
 		return -ENOENT;
 	r = spec_fill_limits(&spec.limits, &t->spec.limits, err);
+	if (r == 0)
+		r = check_nofile(l, &spec.limits, err);
 	if (r < 0)
 		return r;
 	if (!(spec.flags & LAUNCH_COLD))

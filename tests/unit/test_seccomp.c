@@ -144,6 +144,8 @@ static void arguments_decide_where_a_call_is_mostly_harmless(void **state)
 	assert_int_equal(ask(&f, "personality", ADDR_NO_RANDOMIZE, 0, 0), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "fcntl", 1, F_SETLEASE, 0), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "fcntl", 1, F_GETFL, 0), ALLOW);
+	assert_int_equal(ask(&f, "prlimit64", 0, 7, 0), ALLOW);
+	assert_int_equal(ask(&f, "prlimit64", 1, 7, 0), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "prctl", 35 /* PR_SET_MM */, 0, 0), ERRNO(EPERM));
 	assert_int_equal(ask(&f, "prctl", 15 /* PR_SET_NAME */, 0, 0), ALLOW);
 }
