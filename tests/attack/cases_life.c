@@ -37,6 +37,24 @@ static void quota_holds(struct world *w, const struct attack *a)
 	box_close(w, &w->box, NULL);
 }
 
+/* PID 1 with the lowest priority there is, among as many busy threads as fit. */
+static void low_priority_still_answers(struct world *w, const struct attack *a)
+{
+	struct op op;
+
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
+	box_upload(w, &w->box);
+	box_start(w, &w->box, "burn-low 56 6000", NULL, &op);
+	assert_false(box_wait(&w->box, &op, 1000));
+	for (int i = 0; i < 8; i++) {
+		assert_false(box_wait(&w->box, &op, 100));
+		box_expect_answer(&w->box);
+	}
+	guest_forget(w->box.guest, op.id);
+	op_done(&op);
+	box_close(w, &w->box, NULL);
+}
+
 /* A child that lives on is said to be left, and goes with the box. */
 static void leftovers_are_flagged(struct world *w, const struct attack *a)
 {
@@ -159,6 +177,12 @@ static const struct attack rows[] = {
 	  0,
 	  { 0 },
 	  quota_holds },
+	{ "R9 a box that puts PID 1 last in line still answers",
+	  NULL,
+	  NEEDS_CPU | NEEDS_PIDS,
+	  0,
+	  { 0 },
+	  low_priority_still_answers },
 	{ "R10 a sleeper ends at its deadline", "sleeper plain", ENDS },
 	{ "R10 one that ignores and masks all signals ends at its deadline", "sleeper deaf", ENDS },
 	{ "R10 one that is stopped ends at its deadline", "sleeper stopped", ENDS },

@@ -236,8 +236,19 @@ static int count_named(int argc, char **argv)
 	return broken("%d processes are called %s", n, name);
 }
 
+static int some_named(int argc, char **argv)
+{
+	const char *name = text(argc, argv, 0, "neighbour");
+	int n = count_processes(name);
+
+	return n > 0 ? held("%d processes are called %s", n, name)
+		     : broken("no process is called %s", name);
+}
+
 const struct probe probes_process[] = {
-	{ "fork-all", fork_all },     { "vfork-chain", vfork_chain }, { "threads", threads },
-	{ "fork-bomb", fork_bomb },   { "zombies", zombies },         { "orphans", orphans },
-	{ "exit-storm", exit_storm }, { "none-named", count_named },  { NULL, NULL },
+	{ "fork-all", fork_all },     { "vfork-chain", vfork_chain },
+	{ "threads", threads },       { "fork-bomb", fork_bomb },
+	{ "zombies", zombies },       { "orphans", orphans },
+	{ "exit-storm", exit_storm }, { "none-named", count_named },
+	{ "some-named", some_named }, { NULL, NULL },
 };
