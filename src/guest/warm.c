@@ -56,6 +56,34 @@ static int wait_readable(int fd)
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Reading two files is a good part of what a short run costs; looking at them is not. */
+static int load_user(struct warm *w, const char *name, struct user *ret)
+{
+	struct stat passwd = { 0 }, group = { 0 };
+	int r;
+
+	if (name[0])
+		return user_load(name, ret, NULL);
+	(void)stat("/etc/passwd", &passwd);
+	(void)stat("/etc/group", &group);
+	if (w->user.is_known && is_same_file(&passwd, &w->user.passwd) &&
+	    is_same_file(&group, &w->user.group)) {
+		*ret = w->user.user;
+		return 0;
+	}
+	r = user_load("", ret, NULL);
+	if (r == 0)
+		w->user = (struct warm_user){ *ret, passwd, group, true };
+	return r;
+}
+
 /* Takes the next parked Python from the template. */
 static int take_parked(struct warm *w)
 {
@@ -78,8 +106,10 @@ static int take_parked(struct warm *w)
 
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 {
+	struct user ahead;
 	int r;
 
+	(void)load_user(w, "", &ahead);
 	w->python_fd = python_fd;
 	(void)fd_cloexec(python_fd, true);
 	r = take_parked(w);
@@ -242,7 +272,7 @@ int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, s
 	struct guest_exec full = *e;
 	struct user u;
 
-	if (user_load(e->user, &u, NULL) < 0)
+	if (load_user(w, e->user, &u) < 0)
 		return -ENOENT;
 	add_login(&full, &u, login);
 	if (e->kind == EXEC_NODE)

@@ -4,13 +4,23 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "guest/spawn.h"
+#include "guest/user.h"
+
+/* The box's user as it was last read, and what the files looked like. */
+struct warm_user {
+	struct user user;
+	struct stat passwd, group;
+	bool is_known;
+};
 
 struct warm {
 	int python_fd;       /* owned: the in-box Python template's socket, -1: none */
 	int parked_fd;       /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
+	struct warm_user user; /* who the next request most likely runs as */
 	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "launch/zygote.h"
+#include "warm/memory.h"
 #include "warm/python.h"
 #include "warm/serve.h"
 #include "warm/worker.h"
@@ -32,6 +33,7 @@ static void forget(const char *name)
 static int warm_main(int argc, char **argv, char **envp)
 {
 	static struct python py;
+	struct memory *memory = memory_prepare();
 	const char *how = getenv(HOW);
 	struct err err = { 0 };
 	char *modules;
@@ -50,6 +52,7 @@ static int warm_main(int argc, char **argv, char **envp)
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (!modules || python_start(&py, modules, &err) < 0)
 		return serve_failed(&err);
+	memory_collapse(memory);
 	if (is_template)
 		worker_serve(&py, SERVE_FD);
 	return serve_boxes(&py);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -179,11 +181,17 @@ static bool is_over(struct python *py)
 	for (size_t i = 0; i < PYTHON_PROBES; i++)
 		if (probe(py, i) != py->baseline[i])
 			return false;
-	if (py->baseline[0] > 0 && call_and_drop(py, py->run_exits) < 0) {
-		py->api.err_clear();
-		return false;
-	}
 	return are_objects_harmless(py) && flush(py, out) && flush(py, err);
+}
+
+/* What the template's own modules want to have done at the end. */
+static bool run_exits(struct python *py)
+{
+	py->baseline[0] = 0;
+	if (call_and_drop(py, py->run_exits) == 0)
+		return true;
+	py->api.err_clear();
+	return false;
 }
 
 void finish_thaw(struct python *py)
@@ -196,17 +204,20 @@ void finish_thaw(struct python *py)
 	py->api.err_restore(type, value, traceback);
 }
 
-int finish_run(struct python *py, int status)
+int finish_run(struct python *py, int status, bool is_interrupted)
 {
-	if (is_over(py))
+	if (is_over(py) && (py->baseline[0] == 0 || (run_exits(py) && is_over(py)))) {
+		/* Libraries take themselves apart at exit(), too; those here are the template's. */
+		(void)fflush(NULL);
+		if (!is_interrupted)
+			_exit(status);
 		return status;
+	}
 	finish_thaw(py);
 	return py->api.finalize() < 0 ? EXIT_FLUSH_FAILED : status;
 }
 
 void finish_touch(struct python *py)
 {
-	(void)finish_begin(py);
-	(void)are_objects_harmless(py);
-	(void)flush(py, py->api.sys_get("stdout"));
+	(void)is_over(py);
 }

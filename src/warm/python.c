@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "spec/guest.h"
+#include "spec/warm.h"
+#include "warm/begin.h"
 #include "warm/finish.h"
 
 /* Larger than the configuration of any version; the interpreter's own functions fill it. */
@@ -51,29 +53,19 @@ static int initialize(struct python *py, struct err *err)
 	return 0;
 }
 
-/* sys.path[0] is what the interpreter's main() adds before it runs a command. */
-static const char add_path0[] = "import sys\nsys.path.insert(0, '')\n";
-
-static int run_tools(struct python *py, const char *code, struct err *err)
+static int make_tools(struct python *py, struct err *err)
 {
 	struct py_object *done;
 
-	done = py->api.run_string(code, PY_FILE_INPUT, py->tools, py->tools, NULL);
-	if (!done)
-		return failed(py, err, "prepare the template interpreter");
-	py->api.decref(done);
-	return 0;
-}
-
-static int make_tools(struct python *py, struct err *err)
-{
 	py->tools = py->api.dict_new();
 	if (!py->tools ||
 	    py->api.dict_set(py->tools, "__builtins__", py->api.get_builtins()) < 0)
 		return failed(py, err, "namespace of the template interpreter");
-	if (run_tools(py, add_path0, err) < 0)
-		return err ? -err->code : -EIO;
-	return run_tools(py, warm_reset_py, err);
+	done = py->api.run_string(warm_reset_py, PY_FILE_INPUT, py->tools, py->tools, NULL);
+	if (!done)
+		return failed(py, err, "prepare the template interpreter");
+	py->api.decref(done);
+	return 0;
 }
 
 static int import_one(struct python *py, struct str name, struct err *err)
@@ -96,25 +88,12 @@ static int import_one(struct python *py, struct str name, struct err *err)
 	return 0;
 }
 
-/* Calls a function of the tools with up to four arguments (borrowed). */
-static struct py_object *call_tool(struct python *py, const char *name, struct py_object *const a[4])
+struct py_object *python_call(struct python *py, const char *name, struct py_object *a,
+			      struct py_object *b)
 {
 	struct py_object *function = py->api.dict_get(py->tools, name);
 
-	if (!function)
-		return NULL;
-	return py->api.call(function, a[0], a[1], a[2], a[3], NULL);
-}
-
-static int call_plain(struct python *py, const char *name)
-{
-	struct py_object *none[4] = { NULL };
-	struct py_object *result = call_tool(py, name, none);
-
-	if (!result)
-		return -EIO;
-	py->api.decref(result);
-	return 0;
+	return function ? py->api.call(function, a, b, NULL) : NULL;
 }
 
 int python_start(struct python *py, const char *modules, struct err *err)
@@ -128,6 +107,8 @@ int python_start(struct python *py, const char *modules, struct err *err)
 		r = make_tools(py, err);
 	while (r == 0 && str_split(&rest, ',', &name))
 		r = import_one(py, str_trim(name), err);
+	if (r == 0)
+		r = begin_prepare(py, err);
 	return r < 0 ? r : finish_prepare(py, err);
 }
 
@@ -143,104 +124,35 @@ void python_after_fork_parent(struct python *py)
 
 int python_after_fork_child(struct python *py, struct err *err)
 {
+	struct py_object *done;
+
 	py->api.after_fork_child();
-	return call_plain(py, "after_fork") < 0 ? failed(py, err, "reseed Python") : 0;
-}
-
-static struct py_object *list_of(struct python *py, const char *const *items)
-{
-	struct py_object *list = py->api.list_new(0);
-
-	for (size_t i = 0; list && items[i]; i++) {
-		struct py_object *item = py->api.bytes_new(items[i], (ssize_t)strlen(items[i]));
-
-		if (!item || py->api.list_append(list, item) < 0) {
-			py->api.decref(list);
-			list = NULL;
-		}
-		if (item)
-			py->api.decref(item);
-	}
-	return list;
-}
-
-static const char *find_env(const char *const *envp, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; *envp; envp++)
-		if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=')
-			return *envp + n + 1;
-	return "";
-}
-
-/* Without any locale the interpreter picks C.UTF-8 and tells its children. */
-static bool is_locale_unset(const char *const *envp)
-{
-	return !find_env(envp, "LC_ALL")[0] && !find_env(envp, "LC_CTYPE")[0] &&
-	       !find_env(envp, "LANG")[0];
-}
-
-/* NOTE: owned by the process, as the environment of any program is. */
-static char **make_environ(const struct guest_exec *e)
-{
-	char **list = calloc(e->envc + 2, sizeof(*list));
-	size_t n = 0;
-
-	for (size_t i = 0; list && i < e->envc; i++)
-		list[n++] = (char *)(uintptr_t)e->envp[i];
-	if (list && is_locale_unset(e->envp))
-		list[n] = (char *)(uintptr_t) "LC_CTYPE=C.UTF-8";
-	return list;
-}
-
-int python_begin(struct python *py, const struct guest_exec *e)
-{
-	struct py_object *a[4], *done = NULL;
-	char **env = make_environ(e);
-	int r = -ENOMEM;
-
-	if (!env)
-		return r;
-	environ = env;
-	a[0] = py->api.text_new(e->code);
-	a[1] = list_of(py, e->argv);
-	a[2] = list_of(py, (const char *const *)env);
-	a[3] = py->api.long_new(find_env(e->envp, "PYTHONUNBUFFERED")[0] != '\0');
-	if (a[0] && a[1] && a[2] && a[3])
-		done = call_tool(py, "begin", a);
-	if (done)
-		r = py->api.is_true(done) ? finish_begin(py) : -ESTALE;
-	else
-		py->api.err_print();
-	for (int i = 0; i < 4; i++)
-		if (a[i])
-			py->api.decref(a[i]);
-	if (done)
-		py->api.decref(done);
-	return r;
+	done = python_call(py, "after_fork", NULL, NULL);
+	if (!done)
+		return failed(py, err, "reseed Python");
+	py->api.decref(done);
+	return 0;
 }
 
 /* From 3.13 on a command's source lines are shown in tracebacks. */
 static struct py_object *run_with_source(struct python *py, const char *code, struct py_object *dict,
 					 struct py_flags *flags)
 {
-	struct py_object *a[4] = { NULL }, *kept = NULL, *result;
+	struct py_object *compiled = py->api.compile(code, "<string>", PY_FILE_INPUT, flags, -1);
+	struct py_object *text = py->api.text_new(code), *kept = NULL, *result = NULL;
 
-	a[0] = py->api.compile(code, "<string>", PY_FILE_INPUT, flags, -1);
-	if (!a[0])
-		return NULL;
-	a[1] = py->api.text_new(code);
-	if (a[1])
-		kept = call_tool(py, "keep_source", a);
+	if (compiled && text)
+		kept = python_call(py, "keep_source", compiled, text);
+	if (compiled && !kept)
+		py->api.err_clear(); /* only the source lines are lost */
+	if (compiled) {
+		result = py->api.eval_code(compiled, dict, dict);
+		py->api.decref(compiled);
+	}
+	if (text)
+		py->api.decref(text);
 	if (kept)
 		py->api.decref(kept);
-	else
-		py->api.err_clear(); /* only the source lines are lost */
-	result = py->api.eval_code(a[0], dict, dict);
-	py->api.decref(a[0]);
-	if (a[1])
-		py->api.decref(a[1]);
 	return result;
 }
 
@@ -270,7 +182,7 @@ int python_run(struct python *py, const char *code)
 			finish_thaw(py); /* the process ends in the next line */
 		py->api.err_print();
 	}
-	status = finish_run(py, status);
+	status = finish_run(py, status, interrupted);
 	if (interrupted) {
 		(void)signal(SIGINT, SIG_DFL);
 		(void)kill(getpid(), SIGINT);
@@ -279,19 +191,28 @@ int python_run(struct python *py, const char *code)
 	return status;
 }
 
+/* The whole way of a run, but for its end: whatever it writes to is written to here already. */
 int python_touch(struct python *py, struct err *err)
 {
-	struct py_object *a[4] = { py->api.long_new(0) }, *done = call_tool(py, "open_streams", a);
+	struct guest_exec *e = calloc(1, sizeof(*e));
 	struct py_object *dict = py->api.dict_new(), *result = NULL;
+	int r = e && dict ? begin_make_streams(py, err) : -ENOMEM;
 
-	if (dict && py->api.dict_set(dict, "__builtins__", py->api.get_builtins()) == 0)
-		result = py->api.run_string("print(1)", PY_FILE_INPUT, dict, dict, NULL);
-	if (!done || !result)
+	if (r == 0 && py->api.dict_set(dict, "__builtins__", py->api.get_builtins()) == 0) {
+		e->code = "print(1)";
+		e->envp[e->envc++] = "PATH=" WARM_PATH;
+		e->envp[e->envc++] = "HOME=" WARM_HOME;
+		e->envp[e->envc++] = "LANG=" WARM_LANG;
+		r = begin_run(py, e);
+		if (r == -ESTALE)
+			_exit(1); /* no copy will do in this box any more: holt-init starts fresh ones */
+		result = py->api.run_string(e->code, PY_FILE_INPUT, dict, dict, NULL);
+	}
+	if (r < 0 || !result)
 		return failed(py, err, "first run of the template interpreter");
 	finish_touch(py);
 	py->api.decref(result);
-	py->api.decref(done);
 	py->api.decref(dict);
-	py->api.decref(a[0]);
-	return 0;
+	free(e);
+	return begin_make_streams(py, err);
 }

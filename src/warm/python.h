@@ -9,6 +9,10 @@
 struct guest_exec;
 
 #define PYTHON_PROBES 4
+#define FIRST_WITH_ORIG_ARGV 10
+
+/* Streams as they are for pipes; standard input also as it is for /dev/null. */
+enum python_stream { STREAM_IN, STREAM_OUT, STREAM_ERR, STREAM_NO_IN, PYTHON_STREAMS };
 
 struct python {
 	struct symbols api;
@@ -19,6 +23,9 @@ struct python {
 	struct py_object *probes[PYTHON_PROBES]; /* owned: see finish.c */
 	long baseline[PYTHON_PROBES];            /* what they answer in the template */
 	struct py_object *out, *err;             /* not held: the streams as they were made */
+	struct py_object *streams[PYTHON_STREAMS]; /* owned: made ahead; NULL once used */
+	const char *user_site;                   /* the user's own packages; "" when not looked at */
+	bool has_clock;                          /* a module of the template keeps its start time */
 };
 
 /* Starts the interpreter and imports `modules` ("numpy,json"); one that cannot be imported is an
@@ -30,8 +37,9 @@ void python_after_fork_parent(struct python *py);
 int python_after_fork_child(struct python *py, struct err *err);
 /* Runs a trifle into /dev/null: the pages that every run writes to are then the child's own. */
 int python_touch(struct python *py, struct err *err);
-/* Makes arguments, environment and streams those of `e`. 0, -ESTALE when only a new interpreter can
- * serve it. The strings of `e` must live as long as the process. */
-int python_begin(struct python *py, const struct guest_exec *e);
+/* Calls a function of reset.py with up to two arguments (borrowed, NULL from the first that is not
+ * there); NULL with the interpreter's error set. */
+struct py_object *python_call(struct python *py, const char *name, struct py_object *a,
+			      struct py_object *b);
 /* Runs the code in __main__ and ends the interpreter: the exit code of the process. */
 int python_run(struct python *py, const char *code);

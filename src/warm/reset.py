@@ -1,7 +1,10 @@
-# Turns a forked interpreter into what a fresh one would be. Compiled once in the template, in a
-# namespace of its own; nothing here can be seen from __main__ or sys.modules. It imports nothing that
-# a bare interpreter has not imported already, so that sys.modules tells no lies.
+# What a forked interpreter needs to become what a fresh one would be, as far as it is easier said in
+# Python. Compiled once in the template, in a namespace of its own; nothing here can be seen from
+# __main__ or sys.modules. It imports nothing that a bare interpreter has not imported already, so
+# that sys.modules tells no lies.
 import sys, os, io, posix, time, site
+
+sys.path.insert(0, "")  # what the interpreter's own main() does before it runs a command
 
 _streams = [
     (fd, name, mode, s.encoding, s.errors)
@@ -11,10 +14,11 @@ _streams = [
         (2, "<stderr>", "w", sys.stderr),
     )
 ]
-_home = os.environ.get("HOME")
-_zone = os.environ.get("TZ")
-_program = sys.orig_argv[0] if hasattr(sys, "orig_argv") else "python3"
 
+# Looked up from C.
+environments = [posix.environ, os.environ._data]  # modules may hold either mapping
+user_site = site.USER_SITE if site.ENABLE_USER_SITE and site.USER_SITE else ""
+program = sys.orig_argv[0] if hasattr(sys, "orig_argv") else ""
 
 # From 3.13 on the source of a command is kept for tracebacks, under its name or its code.
 _linecache = None
@@ -27,8 +31,9 @@ def keep_source(code, text):
     _linecache._register_code(code if by_code else "<string>", text, "<string>")
 
 
-def _open_stream(fd, name, mode, encoding, errors, unbuffered):
-    # The same steps as the interpreter's own create_stdio().
+# The same steps as the interpreter's own create_stdio().
+def open_stream(fd, unbuffered):
+    fd, name, mode, encoding, errors = _streams[fd]
     try:
         posix.fstat(fd)
     except OSError:
@@ -43,38 +48,18 @@ def _open_stream(fd, name, mode, encoding, errors, unbuffered):
     return stream
 
 
-def open_streams(unbuffered):
-    streams = [_open_stream(*row, unbuffered) for row in _streams]
-    sys.stdin, sys.stdout, sys.stderr = streams
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams
+def set_zone():
+    time.tzset()
 
 
-def _set_environment(pairs):
-    # In place: modules may hold either mapping.
-    data = {}
-    for pair in pairs:
-        key, found, value = pair.partition(b"=")
-        if found and key:
-            data.setdefault(key, value)
-    for target in (posix.environ, os.environ._data):
-        target.clear()
-        target.update(data)
+# Whether reset_clock() has anything to do, asked after the template's imports.
+def has_clock():
+    return "logging" in sys.modules
 
 
-def _set_times():
-    zone = os.environ.get("TZ")
-    if zone != _zone:
-        time.tzset()
-    logging = sys.modules.get("logging")
-    if logging:
-        logging._startTime = time.time_ns() if sys.version_info >= (3, 13) else time.time()
-
-
-# The user's own packages: a bare interpreter would have looked for them at its start.
-def _needs_fresh_start():
-    if os.environ.get("HOME", _home) != _home:
-        return True
-    return bool(site.ENABLE_USER_SITE and site.USER_SITE and os.path.isdir(site.USER_SITE))
+def reset_clock():
+    now = time.time_ns() if sys.version_info >= (3, 13) else time.time()
+    sys.modules["logging"]._startTime = now
 
 
 # Before the first run of a child: what two children of one template must not share.
@@ -94,17 +79,3 @@ def after_fork():
     threading = sys.modules.get("threading")
     if threading:
         threading.main_thread()._set_native_id()
-
-
-# False: this interpreter cannot serve, a fresh one must be started in its place.
-def begin(code, arguments, environment, unbuffered):
-    _set_environment(environment)
-    if _needs_fresh_start():
-        return False
-    argv = [os.fsdecode(a) for a in arguments]
-    sys.argv = ["-c"] + argv
-    if hasattr(sys, "orig_argv"):
-        sys.orig_argv = [_program, "-c", code] + argv
-    _set_times()
-    open_streams(unbuffered)
-    return True

@@ -47,16 +47,21 @@ struct symbols {
 	struct py_object *(*module_dict)(struct py_object *module);
 	struct py_object *(*get_builtins)(void);
 	struct py_object *(*sys_get)(const char *name);
+	int (*sys_set)(const char *name, struct py_object *value);
 	struct py_object *(*dict_new)(void);
 	struct py_object *(*dict_get)(struct py_object *dict, const char *key);
 	int (*dict_set)(struct py_object *dict, const char *key, struct py_object *value);
 	int (*dict_del)(struct py_object *dict, const char *key);
+	void (*dict_clear)(struct py_object *dict);
+	struct py_object *(*dict_set_default)(struct py_object *dict, struct py_object *key,
+					      struct py_object *value);
 	struct py_object *(*list_new)(ssize_t n);
 	int (*list_append)(struct py_object *list, struct py_object *item);
 	ssize_t (*list_size)(struct py_object *list);
 	struct py_object *(*list_get)(struct py_object *list, ssize_t i);
 	struct py_object *(*bytes_new)(const char *data, ssize_t n);
 	struct py_object *(*text_new)(const char *data);
+	struct py_object *(*path_new)(const char *data); /* decoded as a file name is */
 	const char *(*text_get)(struct py_object *text);
 	struct py_object *(*long_new)(long v);
 	long (*long_get)(struct py_object *o);

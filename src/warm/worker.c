@@ -20,11 +20,14 @@
 #include "base/fd.h"
 #include "spec/guest.h"
 #include "spec/warm.h"
+#include "warm/begin.h"
 #include "warm/python.h"
 
 #define MESSAGE_MAX (sizeof(struct warm_run) + WIRE_FRAME_MAX)
 #define EXIT_CANNOT_BEGIN 126
 #define SOCK_AT 3
+#define TOUCHED 4096 /* bytes of a request that are at hand */
+#define TOUCHES 2    /* the second goes through memory that the first one freed */
 
 /* One request as it came in; lives as long as the process, whose environment points into it. */
 struct order {
@@ -153,7 +156,7 @@ static _Noreturn void run_order(struct python *py, int sock, struct order *o)
 	(void)close_range(SOCK_AT, ~0u, 0);
 	if (r < 0)
 		_exit(EXIT_CANNOT_BEGIN);
-	r = python_begin(py, &o->exec);
+	r = begin_run(py, &o->exec);
 	if (r == -ESTALE)
 		start_fresh(&o->exec);
 	if (r < 0)
@@ -161,18 +164,33 @@ static _Noreturn void run_order(struct python *py, int sock, struct order *o)
 	exit(python_run(py, o->exec.code));
 }
 
+/* Small requests fit into what is written to here: no page of it is new when they come. */
+static struct order *make_order(void)
+{
+	struct order *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (o == MAP_FAILED)
+		return NULL;
+	memset(&o->run, 0, sizeof(o->run));
+	memset(o->message, 0, TOUCHED);
+	o->exec.argv[0] = o->exec.envp[0] = NULL;
+	return o;
+}
+
 /* A parked child. Until its order comes it has the template's ids: nothing in the box can signal,
  * trace or read it. */
 static _Noreturn void park(struct python *py, int sock)
 {
-	/* Not from the heap: of this, only the pages that a request fills are ever touched. */
-	struct order *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
+	struct order *o = make_order();
 	struct err err = { 0 };
 
 	(void)prctl(PR_SET_NAME, "python3");
-	if (o == MAP_FAILED || python_after_fork_child(py, &err) < 0 || python_touch(py, &err) < 0)
+	if (!o || python_after_fork_child(py, &err) < 0)
 		_exit(EXIT_CANNOT_BEGIN);
+	for (int i = 0; i < TOUCHES; i++)
+		if (python_touch(py, &err) < 0)
+			_exit(EXIT_CANNOT_BEGIN);
 	if (fd_send(sock, &(int32_t){ getpid() }, sizeof(int32_t), NULL, 0) < 0 ||
 	    receive(sock, o) < 0)
 		_exit(EXIT_CANNOT_BEGIN);
