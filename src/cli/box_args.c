@@ -13,6 +13,22 @@ const char *const box_level_names[] = {
 	[LEVEL_STANDARD] = "standard", [LEVEL_HIGH] = "high", NULL
 };
 
+const struct box_limit box_limits[] = {
+	{ CONTROLLER_MEMORY, "memory" },
+	{ CONTROLLER_PIDS, "pids" },
+	{ CONTROLLER_CPU, "cpu" },
+	{ CONTROLLER_CPUSET, "pin" },
+	{ 0, NULL },
+};
+
+unsigned box_args_limits(const struct box_args *a)
+{
+	const struct limits *l = &a->limits;
+
+	return (l->memory_bytes ? CONTROLLER_MEMORY : 0u) | (l->pids ? CONTROLLER_PIDS : 0u) |
+	       (l->cpu_milli ? CONTROLLER_CPU : 0u) | (l->cpu_mask ? CONTROLLER_CPUSET : 0u);
+}
+
 #define AT(field) offsetof(struct box_args, field)
 const struct opt box_opts[] = {
 	{ .name = "template",

@@ -38,6 +38,14 @@ extern const struct opt box_opts[]; /* fill a struct box_args */
 		.timeout_ms = TIMEOUT_UNSET \
 	}
 
+/* The limits that need a cgroup controller; ends with a NULL name. */
+extern const struct box_limit {
+	unsigned controller; /* enum cgroup_controller */
+	const char *name;    /* of the option and of the controller, as people know it */
+} box_limits[];
+/* Which limits were asked for, as enum cgroup_controller bits. */
+unsigned box_args_limits(const struct box_args *args);
+
 struct err;
 /* Turns the options into an execution's fields (env, cwd, user, deadline, output limit, terminal);
  * kind, argv and code are the caller's.

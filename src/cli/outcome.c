@@ -7,6 +7,7 @@
 
 #include "base/encode.h"
 #include "base/utf8.h"
+#include "cli/box_args.h"
 #include "cli/command.h"
 
 void outcome_size(uint64_t bytes, char dst[32])
@@ -160,6 +161,20 @@ static void put_start(struct buf *b, const struct launcher_box *box)
 	(void)buf_printf(b, "},\"totalUs\":%.1f},", (double)total / 1e3);
 }
 
+/* A limit that the machine cannot hold must not look as if it held. */
+static void put_not_enforced(struct buf *b, unsigned missing)
+{
+	const char *comma = "";
+
+	(void)buf_puts(b, "\"notEnforced\":[");
+	for (const struct box_limit *l = box_limits; l->name; l++)
+		if (missing & l->controller) {
+			(void)buf_printf(b, "%s\"%s\"", comma, l->name);
+			comma = ",";
+		}
+	(void)buf_puts(b, "],");
+}
+
 static void put_limits(struct buf *b, const struct run_facts *f)
 {
 	const struct limits *l = &f->box->limits;
@@ -169,6 +184,7 @@ static void put_limits(struct buf *b, const struct run_facts *f)
 			 "\"cpuMilli\":%u,\"pids\":%u,\"openFiles\":%u,\"timeoutMs\":%u},",
 			 (unsigned long long)l->memory_bytes, (unsigned long long)l->disk_bytes,
 			 l->inodes, l->cpu_milli, l->pids, l->nofile, f->timeout_ms);
+	put_not_enforced(b, f->not_enforced);
 }
 
 int outcome_json(const struct run_facts *f, struct buf *ret)

@@ -26,6 +26,7 @@ struct run_facts {
 	const struct buf *out, *err;
 	const char *level, *net;
 	uint32_t timeout_ms;
+	unsigned not_enforced; /* enum cgroup_controller bits */
 };
 
 /* The exit code. `reason` gets a line for stderr, or stays empty when the code says it all. */

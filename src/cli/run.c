@@ -60,6 +60,14 @@ static int run(const struct run_request *req, struct session *s, struct pump *p,
 	return pump_run(p, s->guest, req->exec, err);
 }
 
+/* Limits that were asked for and that this machine cannot hold. */
+static void warn_limits(const struct box_args *a, unsigned missing)
+{
+	for (const struct box_limit *l = box_limits; l->name; l++)
+		if (box_args_limits(a) & missing & l->controller)
+			cli_say("warning: --%s is not enforced here: see 'holt doctor'", l->name);
+}
+
 int run_in_box(const struct run_request *req)
 {
 	const struct box_args *a = req->box;
@@ -68,6 +76,7 @@ int run_in_box(const struct run_request *req)
 	struct err err = { 0 };
 	struct run_facts facts;
 	struct launcher_box box;
+	unsigned missing;
 	int r;
 
 	r = box_args_exec(a, req->exec, &err);
@@ -84,6 +93,8 @@ int run_in_box(const struct run_request *req)
 		return r;
 	}
 	box = s.box;
+	missing = launcher_info(s.launcher)->cgroup_missing;
+	warn_limits(a, missing);
 	r = run(req, &s, &p, &err);
 	if (session_close(&s, &p.outcome.usage, r < 0 ? NULL : &err) < 0 && r == 0)
 		cli_say("the box did not go away: %s", err.text);
@@ -95,6 +106,7 @@ int run_in_box(const struct run_request *req)
 				    .err = &p.err,
 				    .level = box_level_names[a->level],
 				    .net = box_net_names[a->net],
-				    .timeout_ms = req->exec->timeout_ms };
+				    .timeout_ms = req->exec->timeout_ms,
+				    .not_enforced = missing };
 	return report(&facts, a->json);
 }

@@ -104,6 +104,7 @@ def test_the_json_object_says_everything():
     assert r["limits"]["cpuMilli"] == 500
     assert r["limits"]["pids"] == 64
     assert r["limits"]["timeoutMs"] == 30000
+    assert isinstance(r["notEnforced"], list)
     assert (r["level"], r["net"]) == ("standard", "none")
     assert re.fullmatch("[a-z0-9]{20}", r["sandboxId"])
 
@@ -586,6 +587,16 @@ def ordinary(tmp_path_factory):
 def test_rootless_runs_a_command(ordinary):
     done = ordinary("exec", "--", "sh", "-c", "id -u; echo err >&2; exit 6", input=b"")
     assert (done.returncode, done.stdout, done.stderr) == (6, b"1000\n", b"err\n")
+
+
+def test_a_limit_that_cannot_hold_is_said(ordinary):
+    checks = json.loads(ordinary("doctor", "--json").stdout)["checks"]
+    if [c for c in checks if c["name"] == "limits"][0]["status"] == "ok":
+        pytest.skip("all limits hold here")
+    done = ordinary("exec", "--memory", "64M", "--json", "--", "true", input=b"")
+    assert b"--memory is not enforced here" in done.stderr
+    assert "memory" in json.loads(done.stdout)["notEnforced"]
+    assert b"not enforced" not in ordinary("exec", "--", "true", input=b"").stderr
 
 
 def test_rootless_passes_bytes_through(ordinary):

@@ -99,6 +99,24 @@ static void text_is_escaped_and_other_bytes_also_come_in_base64(void **state)
 	check_json("", 0, "\"stdout\":\"\"", false);
 }
 
+static void limits_that_do_not_hold_are_named(void **state)
+{
+	struct outcome o = { .ended = true };
+	struct buf none = { 0 }, json = { 0 };
+	struct run_facts f = { .box = &box,
+			       .outcome = &o,
+			       .out = &none,
+			       .err = &none,
+			       .level = "standard",
+			       .net = "none",
+			       .not_enforced = CONTROLLER_MEMORY | CONTROLLER_CPUSET };
+
+	(void)state;
+	assert_int_equal(outcome_json(&f, &json), 0);
+	assert_non_null(strstr(buf_str(&json), "\"notEnforced\":[\"memory\",\"pin\"]"));
+	buf_done(&json);
+}
+
 static void sizes_are_written_for_people(void **state)
 {
 	char text[32];
@@ -117,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_end_has_its_exit_code_and_its_reason),
 		cmocka_unit_test(text_is_escaped_and_other_bytes_also_come_in_base64),
+		cmocka_unit_test(limits_that_do_not_hold_are_named),
 		cmocka_unit_test(sizes_are_written_for_people),
 	};
 
