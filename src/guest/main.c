@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "guest/serve.h"
 
 /* Where the launcher leaves them: see launch/box.h. */
@@ -33,7 +34,7 @@ static void settle_signals(void)
 {
 	sigset_t all;
 
-	for (int i = 1; i <= SIGRTMAX; i++)
+	for (int i = 1; i < 32; i++) /* nobody ignores those above */
 		(void)signal(i, SIG_DFL);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -56,6 +57,8 @@ int main(int argc, char **argv)
 {
 	struct guest_options options = { .python_fd = -1 };
 
+	/* Under memory pressure of the whole machine the boxes go first. */
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	keep_caps_to_ourselves();
 	settle_signals();

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "guest/pty.h"
 #include "guest/user.h"
 
@@ -152,25 +154,12 @@ IN_CHILD static void exec_search(struct start *s)
 	errno = is_refused ? EACCES : ENOENT;
 }
 
-/* When memory is short the program goes, not we: what fills it may be charged to no process at all
- * (files, pipes), and then the kernel would find us as good as any. Raising needs no right. */
-IN_CHILD static void offer_to_oom(void)
-{
-	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)syscall(SYS_write, fd, "1000", 4);
-	(void)syscall(SYS_close, fd);
-}
-
 IN_CHILD static int prepare(struct start *s)
 {
 	const struct spawn_plan *p = s->plan;
 	uint64_t no_signals = 0;
 
 	(void)syscall(SYS_setsid);
-	offer_to_oom();
 	if ((p->flags & EXEC_PTY) && syscall(SYS_ioctl, s->fds[0], TIOCSCTTY, 0) < 0)
 		return fail(s, STEP_TERMINAL);
 	if (set_streams(s) < 0)
@@ -240,6 +229,20 @@ static int tell(const struct start *s, struct err *err)
 	}
 }
 
+/* When memory is short the program goes, not we: what fills it may be charged to no process at all
+ * (files, pipes), and then the kernel would find us as good as any. Done from here and behind the
+ * exec, because the value belongs to the memory that was shared until then; as the program's user,
+ * who owns the file. */
+static void offer_to_oom(const struct user *u, pid_t pid)
+{
+	char path[40];
+	int before = setfsuid(u->uid);
+
+	if (str_format(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid) == 0)
+		(void)fd_write_file_at(AT_FDCWD, path, "1000");
+	(void)setfsuid((uid_t)before);
+}
+
 /* CLONE_VM without CLONE_VFORK: as quick, but a child that is stopped on its way cannot hold us. */
 static int clone_child(struct start *s, pid_t *ret, struct err *err)
 {
@@ -258,6 +261,7 @@ static int clone_child(struct start *s, pid_t *ret, struct err *err)
 		(void)waitpid(pid, NULL, 0);
 		return tell(s, err);
 	}
+	offer_to_oom(s->plan->user, pid);
 	*ret = pid;
 	return 0;
 }

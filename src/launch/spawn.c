@@ -6,6 +6,8 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,8 +18,7 @@
 #include "launch/launch.h"
 #include "spec/guest.h"
 
-/* Under memory pressure of the whole machine the boxes go first. */
-#define OOM_SCORE "500"
+#define CHILD_STACK (64u << 10)
 
 /* What the new process works with; descriptors are borrowed. */
 enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
@@ -26,8 +27,7 @@ struct order {
 	uint8_t profile;
 };
 
-static int become_init(struct launch *l, const struct order *o, const int fds[FD_COUNT],
-		       struct err *err)
+static int become_init(const struct order *o, const int fds[FD_COUNT], struct err *err)
 {
 	const struct box_plan *plan = &o->plan;
 	int r = 0;
@@ -35,7 +35,6 @@ static int become_init(struct launch *l, const struct order *o, const int fds[FD
 	/* After the cgroup, so that the box sees a root and not where it is. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		r = err_sys(err, errno, "cgroup namespace");
-	(void)fd_write_file_at(l->proc_fd, "self/oom_score_adj", OOM_SCORE);
 	if (r == 0)
 		r = box_mount(plan, err);
 	/* Last of the namespaces: the others are not the box's own to command. */
@@ -48,11 +47,11 @@ static int become_init(struct launch *l, const struct order *o, const int fds[FD
 	return r < 0 ? r : box_exec_init(plan, fds[FD_SOCK], -1, err);
 }
 
-static void child(struct launch *l, const struct order *o, const int fds[FD_COUNT])
+static void child(const struct order *o, const int fds[FD_COUNT])
 {
 	char frame[512];
 	struct err err = { 0 };
-	int r = become_init(l, o, fds, &err);
+	int r = become_init(o, fds, &err);
 	long n = guest_put_error(frame, sizeof(frame), 0, -r, err.text);
 
 	if (n > 0)
@@ -60,56 +59,88 @@ static void child(struct launch *l, const struct order *o, const int fds[FD_COUN
 	_exit(1);
 }
 
-/* -errno, or the new process: always a child of the launcher. */
-static long clone_box(struct launch *l, const struct order *o, const int fds[FD_COUNT],
-		      const struct clone_args *how)
-{
-	struct clone_args args = *how;
-	long pid;
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
-	args.flags |= CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+static int enter_template(const int fds[FD_COUNT])
+{
 	if (setns(fds[FD_NET], CLONE_NEWNET) < 0 || setns(fds[FD_MOUNTS], CLONE_NEWNS) < 0)
 		return -errno;
-	pid = syscall(SYS_clone3, &args, sizeof(args));
-	if (pid == 0)
-		child(l, o, fds);
-	return pid < 0 ? -errno : pid;
+	return 0;
 }
 
-/* Waits in its cgroup for orders, with no descriptor but the few it needs: one more end of a box's
+/* What a seed's child is given, and the stack it runs on. */
+struct birth {
+	struct order order;
+	int fds[FD_COUNT];
+	_Alignas(16) char stack[CHILD_STACK];
+};
+
+static int born(void *arg)
+{
+	struct birth *b = arg;
+
+	child(&b->order, b->fds);
+	return 1;
+}
+
+/* The child runs in the seed's memory until it is holt-init: nothing is copied, nothing faults. The
+ * seed meanwhile only waits, and its next order comes after that box has ended. CLONE_PARENT: the
+ * box is the launcher's child. */
+static long clone_from_seed(struct birth *b)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	int flags = CLONE_PARENT; /* a stack that is left without return would stay poisoned */
+#else
+	int flags = CLONE_PARENT | CLONE_VM;
+#endif
+	int r = enter_template(b->fds);
+
+	if (r < 0)
+		return r;
+	r = clone(born, b->stack + sizeof(b->stack), flags | NAMESPACES, b);
+	return r < 0 ? -errno : r;
+}
+
+/* Leaves a seed with nothing open but its socket, /proc and holt-init: one more end of a box's
  * socket would keep that box alive. */
+static int keep_only(int sock, struct launch *l)
+{
+	int keep[] = { sock, l->proc_fd, l->init_fd };
+
+	for (int i = 0; i < 3; i++)
+		keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 16);
+	for (int i = 0; i < 3; i++)
+		if (keep[i] < 0 || dup3(keep[i], 3 + i, O_CLOEXEC) < 0)
+			return -errno;
+	l->proc_fd = 4;
+	l->init_fd = 5;
+	return syscall(SYS_close_range, 6, ~0u, 0) < 0 ? -errno : 0;
+}
+
+/* Waits in its cgroup for orders. */
 void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 {
-	struct clone_args how = { .flags = CLONE_PARENT };
-	int keep[] = { sock, l->proc_fd, l->init_fd };
+	struct birth *b = malloc(sizeof(*b));
 	long pid = cgroups_ops(l->cgroups)->attach(cg, 0, NULL);
 
 	/* What it clones has this session keyring, empty and without a way to reach it. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
-	for (int i = 0; i < 3; i++)
-		keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 10000);
-	for (int i = 0; i < 3; i++)
-		if (dup3(keep[i], 3 + i, O_CLOEXEC) < 0)
-			_exit(1);
-	if (syscall(SYS_close_range, 6, ~0u, 0) < 0)
+	if (!b || keep_only(sock, l) < 0)
 		_exit(1);
-	l->proc_fd = 4;
-	l->init_fd = 5;
+	memset(b->stack, 0, sizeof(b->stack)); /* touched now, not by the first box */
 	for (;;) {
-		struct order o;
-		int fds[FD_COUNT];
 		size_t nfds = FD_COUNT;
-		ssize_t n = fd_recv(3, &o, sizeof(o), fds, &nfds);
+		ssize_t n = fd_recv(3, &b->order, sizeof(b->order), b->fds, &nfds);
 
-		if (n != (ssize_t)sizeof(o) || nfds != FD_COUNT)
+		if (n != (ssize_t)sizeof(b->order) || nfds != FD_COUNT)
 			_exit(0); /* the launcher is gone or has no more use for us */
-		o.plan.init_fd = l->init_fd;
-		o.plan.filter = l->filters[o.profile].insn;
+		b->order.plan.init_fd = l->init_fd;
+		b->order.plan.filter = l->filters[b->order.profile].insn;
 		if (pid >= 0)
-			pid = clone_box(l, &o, fds, &how);
-		for (int i = 0; i < FD_COUNT; i++)
-			(void)close(fds[i]);
+			pid = clone_from_seed(b);
 		(void)fd_send(3, &pid, sizeof(pid), NULL, 0);
+		for (int i = 0; i < FD_COUNT; i++)
+			(void)close(b->fds[i]);
 	}
 }
 
@@ -127,14 +158,20 @@ static long order_seed(struct cell *cell, const struct order *o, const int fds[F
 static long clone_here(struct launch *l, struct box *b, const struct order *o,
 		       const int fds[FD_COUNT])
 {
-	struct clone_args how = { .exit_signal = SIGCHLD };
 	int cgroup_fd = cgroups_ops(l->cgroups)->spawn_fd(b->cell.cgroup);
+	struct clone_args args = { .flags = NAMESPACES, .exit_signal = SIGCHLD };
+	long pid = enter_template(fds);
 
+	if (pid < 0)
+		return pid;
 	if (cgroup_fd >= 0) {
-		how.flags = CLONE_INTO_CGROUP;
-		how.cgroup = (uint64_t)cgroup_fd;
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)cgroup_fd;
 	}
-	return clone_box(l, o, fds, &how);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		child(o, fds);
+	return pid < 0 ? -errno : pid;
 }
 
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
