@@ -1,6 +1,7 @@
 /* File operations of the control socket. Each runs in a process of its own, forked from holt-init,
- * that has taken the user's ids and has no capability: it may block, fill memory or be killed without
- * harm to anything else. Paths resolve below root_fd by openat2(RESOLVE_IN_ROOT | NO_MAGICLINKS). */
+ * that has taken the user's ids and has no capability: it may block, fill memory or be killed
+ * without harm to anything else. Paths resolve below root_fd by openat2(RESOLVE_IN_ROOT |
+ * NO_MAGICLINKS). */
 #pragma once
 
 #include <stdint.h>

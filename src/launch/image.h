@@ -1,5 +1,5 @@
-/* A file beside our own program, copied into memory and sealed: nothing inside a box can write to what
- * others run, and no path leads to it. */
+/* A file beside our own program, copied into memory and sealed: nothing inside a box can write to
+ * what others run, and no path leads to it. */
 #pragma once
 
 struct err;

@@ -16,8 +16,8 @@ int mounts_new(const char *type, const struct fs_option *options, size_t count, 
 int mounts_attach(int mount_fd, const char *path, struct err *err);
 /* A detached copy of what is at path, with everything below it when `recursive`. */
 int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err);
-/* What is at `from` also at `to`, as it is. One call where a detached copy would be two; for paths that
- * no stranger can have changed. */
+/* What is at `from` also at `to`, as it is. One call where a detached copy would be two; for paths
+ * that no stranger can have changed. */
 int mounts_bind(const char *from, const char *to, struct err *err);
 /* Sets MOUNT_ATTR_* on a mount and everything below it. */
 int mounts_protect(int mount_fd, unsigned attrs, struct err *err);
