@@ -156,7 +156,8 @@ static int add_at(struct watcher *w, int dir_fd, const char *name, uint32_t mask
 	r = wd < 0 ? -errno : remember(w, wd, path);
 	if (wd >= 0 && r < 0)
 		(void)inotify_rm_watch(w->notify, wd);
-	(void)fchdir(w->op->root_fd);
+	if (fchdir(w->op->root_fd) < 0 && r >= 0)
+		r = -errno;
 	return r;
 }
 
