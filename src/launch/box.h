@@ -30,6 +30,7 @@ struct box_plan {
 	uint32_t flags;      /* enum template_flag */
 	uint32_t uid_base;   /* outer id of inner 0 (rootless: not used) */
 	uint32_t landlock_abi;            /* 0: not there */
+	int dev_fd;                       /* a /dev of its own, mounted nowhere; 0: none */
 	int init_fd;                      /* holt-init's sealed memfd */
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;

@@ -166,6 +166,8 @@ static int mount_devices(const struct box_plan *plan, struct err *err)
 {
 	_close_ int tree = -1;
 
+	if (plan->dev_fd > 0)
+		return mounts_attach(plan->dev_fd, "dev", err);
 	if (!plan->rootless && !plan->nested)
 		return 0;
 	tree = mounts_clone(AT_FDCWD, "/dev", 1, err);

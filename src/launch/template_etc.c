@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "launch/mounts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define COPY_DEPTH 6         /* below /etc */
@@ -238,10 +240,8 @@ int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *
 	return r;
 }
 
-int template_fill_devices(int root_fd, bool real, struct err *err)
+static int make_nodes(int dev, bool real, struct err *err)
 {
-	_close_ int dev = openat(root_fd, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
 	for (size_t i = 0; template_devices[i]; i++) {
 		mode_t mode = real ? S_IFCHR | 0666 : S_IFREG | 0444;
 		dev_t number = makedev(device_numbers[i].major, device_numbers[i].minor);
@@ -251,4 +251,34 @@ int template_fill_devices(int root_fd, bool real, struct err *err)
 			return err_sys(err, errno, "template device %s", template_devices[i]);
 	}
 	return 0;
+}
+
+int template_fill_devices(int root_fd, bool real, struct err *err)
+{
+	_close_ int dev = openat(root_fd, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return dev < 0 ? err_sys(err, errno, "template's /dev") : make_nodes(dev, real, err);
+}
+
+int template_make_dev(struct err *err)
+{
+	static const struct fs_option options[] = { { "mode", "755" },
+						    { "size", "64k" },
+						    { "nr_inodes", "32" } };
+	_close_ int fd = mounts_new("tmpfs", options, sizeof(options) / sizeof(options[0]),
+				    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (mkdirat(fd, "pts", 0755) < 0 || mkdirat(fd, "shm", 0755) < 0)
+		return err_sys(err, errno, "directories of /dev");
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		if (strncmp(links[i].path, "dev/", 4) == 0 &&
+		    symlinkat(links[i].target, fd, links[i].path + 4) < 0)
+			return err_sys(err, errno, "links of /dev");
+	r = make_nodes(fd, true, err);
+	if (r == 0)
+		r = mounts_protect(fd, MOUNT_ATTR_RDONLY, err);
+	return r < 0 ? r : TAKE_FD(fd);
 }

@@ -17,6 +17,7 @@
 #include "launch/image.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
+#include "launch/template_etc.h"
 #include "launch/zygote_child.h"
 #include "spec/guest.h"
 
@@ -289,16 +290,19 @@ static int send_make(struct launch *l, struct zygote *z, struct box *b, int chil
 {
 	struct zygote_make make = { .plan = b->plan };
 	_close_ int tree = copy_tree(l, b->tmpl, err);
-	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree };
+	_close_ int dev = tree < 0 || l->rootless ? -1 : template_make_dev(err);
+	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree, dev };
 	ssize_t n;
 
 	if (tree < 0)
 		return tree;
+	if (dev < 0 && !l->rootless)
+		return dev;
 	if (setsockopt(b->sock, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int)) < 0)
 		return err_sys(err, errno, "control socket");
 	make.plan.nested = 1;
 	memcpy(make.filter, b->plan.filter, b->plan.filter_len * sizeof(make.filter[0]));
-	n = fd_send(z->sock, &make, sizeof(make), fds, ZYGOTE_FDS);
+	n = fd_send(z->sock, &make, sizeof(make), fds, dev < 0 ? ZYGOTE_DEV : ZYGOTE_FDS);
 	return n < 0 ? err_sys(err, (int)n, "warm Python") : 0;
 }
 

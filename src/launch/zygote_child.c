@@ -24,6 +24,17 @@
 #define SAFE_FD 16
 #define PRELOAD_MAX 1024
 
+/* A box's user namespace has settings of its own below /proc/sys/user, to be made by its first
+ * process; the template's copy of /proc is read-only as all of its tree. */
+static int allow_settings(struct err *err)
+{
+	struct mount_attr attr = { .attr_clr = MOUNT_ATTR_RDONLY };
+
+	if (mount_setattr(AT_FDCWD, "/proc", 0, &attr, sizeof(attr)) < 0)
+		return err_sys(err, errno, "settings of user namespaces");
+	return 0;
+}
+
 /* In the launcher's pid namespace, so that a box it forks is an orphan of the launcher's; the rest
  * is its own. The template's tree has no /proc, but a user namespace may mount one only where one
  * is. */
@@ -40,7 +51,7 @@ static int make_namespaces(const struct zygote_child *how, struct err *err)
 	if (unshare(flags | (how->net_ns < 0 ? CLONE_NEWNET : 0)) < 0)
 		return err_sys(err, errno, "namespaces");
 	if (how->plan.rootless) /* cannot make one, and the template has a copy */
-		return 0;
+		return allow_settings(err);
 	proc = mounts_new("proc", hide, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
 			  err);
 	return proc < 0 ? proc : mounts_attach(proc, "/proc", err);

@@ -28,7 +28,7 @@
 /* One box to be made, in the process that makes it. */
 struct job {
 	struct zygote_make make;
-	int fds[ZYGOTE_FDS]; /* owned */
+	int fds[ZYGOTE_FDS]; /* owned; -1: did not come */
 };
 
 /* Says one word to the launcher, which learns from the kernel who spoke, and waits for its leave.
@@ -147,6 +147,7 @@ static _Noreturn void make_box(struct python *py, struct job *j)
 
 	(void)close(SERVE_FD);
 	j->make.plan.init_fd = j->fds[ZYGOTE_INIT];
+	j->make.plan.dev_fd = j->fds[ZYGOTE_DEV] < 0 ? 0 : j->fds[ZYGOTE_DEV];
 	j->make.plan.filter = j->make.filter;
 	if (make_namespaces(j, &err) < 0)
 		give_up(j, &err);
@@ -169,7 +170,9 @@ static int receive(struct job *j)
 
 	if (n <= 0)
 		return n < 0 ? (int)n : -EPIPE;
-	if ((size_t)n != sizeof(j->make) || nfds != ZYGOTE_FDS ||
+	for (size_t i = nfds; i < ZYGOTE_FDS; i++)
+		j->fds[i] = -1;
+	if ((size_t)n != sizeof(j->make) || nfds < ZYGOTE_DEV ||
 	    j->make.plan.filter_len > SECCOMP_INSN_MAX)
 		return -EPROTO;
 	return 0;
@@ -204,7 +207,7 @@ int serve_boxes(struct python *py)
 			make_box(py, &j);
 		children += pid > 0;
 		for (int i = 0; i < ZYGOTE_FDS; i++)
-			(void)close(j.fds[i]); /* a failed fork is seen as the end of the socket */
+			(void)fd_close(j.fds[i]); /* a failed fork is seen as the end of the socket */
 	}
 }
 
