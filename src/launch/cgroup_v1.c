@@ -436,6 +436,8 @@ static int v1_reset(struct cgroup *cg)
 	if (is_populated(cg))
 		return -EBUSY;
 	if (cg->joined & 1u << HIER_FREEZER) {
+		if (cg->residents > 0) /* they would have to leave it first */
+			return -EBUSY;
 		if (cgroup_remove(cg->all->place[HIER_FREEZER].dir, cg->name) < 0)
 			return -EBUSY;
 		cg->joined &= ~(1u << HIER_FREEZER);

@@ -85,6 +85,8 @@ struct launch {
 	int init_fd;   /* owned: holt-init, sealed in memory */
 	int view_ns;   /* owned: the machine's mounts, our copy */
 	bool rootless, closing;
+	uint64_t request_ms; /* when the client last asked for something */
+	uint64_t claims;     /* so far */
 	uint32_t landlock_abi;
 	struct cgroups *cgroups;           /* owned */
 	struct cell cells[CELL_STOCK_MAX]; /* those that wait */
@@ -123,7 +125,8 @@ void cell_done(struct launch *l, struct cell *cell);
 struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits);
 void pool_add(struct box *b);
 void pool_remove(struct box *b);
-bool pool_refill(struct launch *l); /* true when it did something */
+/* Does one thing, if there is one; true when it did. Not `quiet`: only what cannot wait. */
+bool pool_refill(struct launch *l, bool quiet);
 bool pool_is_active(const struct launch *l);
 
 /* server.c: what the client asks for. */

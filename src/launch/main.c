@@ -33,6 +33,7 @@
 
 #define EVENTS 1 /* handling one may free the object of another */
 #define POOL_TICK_MS 100
+#define QUIET_MS 3 /* without a request: then what was used is made up for */
 #define BOXES_MAX 65536
 
 struct options {
@@ -207,18 +208,22 @@ static void destroy_all(struct launch *l)
 }
 
 /* One thing at a time, so that a request never waits for more than one. */
-static bool idle_work(struct launch *l)
+static bool idle_work(struct launch *l, bool quiet)
 {
-	return pool_refill(l) || netns_refill(&l->netns) || cell_refill(l);
+	if (pool_refill(l, quiet))
+		return true;
+	/* A client that wants one box only is not made to wait for more. */
+	return quiet && (l->claims > 1 || pool_is_active(l)) &&
+	       (netns_refill(&l->netns) || cell_refill(l));
 }
 
 static void serve(struct launch *l)
 {
 	struct epoll_event events[EVENTS];
-	bool busy = true;
+	bool busy = true, quiet = false;
 
 	while (!l->closing) {
-		int timeout = busy ? 0 : pool_is_active(l) ? POOL_TICK_MS : -1;
+		int timeout = busy ? 0 : !quiet ? QUIET_MS : pool_is_active(l) ? POOL_TICK_MS : -1;
 		int n = epoll_wait(l->epoll_fd, events, EVENTS, timeout);
 
 		for (int i = 0; i < n && !l->closing; i++) {
@@ -226,7 +231,8 @@ static void serve(struct launch *l)
 
 			s->ready(l, s);
 		}
-		busy = n > 0 || idle_work(l);
+		quiet = clock_now_ms() - l->request_ms >= QUIET_MS;
+		busy = n > 0 || idle_work(l, quiet);
 	}
 	boxes_abandon_unborn(l);
 	destroy_all(l);

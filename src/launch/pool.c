@@ -63,9 +63,12 @@ void pool_remove(struct box *b)
 	b->tmpl->ready_count--;
 }
 
-static bool refill_template(struct launch *l, struct template *t)
+static bool refill_template(struct launch *l, struct template *t, bool quiet)
 {
 	uint32_t target = poolsize_target(&t->size, clock_now_ms());
+
+	if (!quiet && t->ready_count * 2 > target)
+		return false; /* whoever was just served needs the processors now */
 
 	if (t->ready_count > target) {
 		boxes_destroy(l, LIST_ENTRY(t->ready.prev, struct box, pool_link));
@@ -79,11 +82,11 @@ static bool refill_template(struct launch *l, struct template *t)
 	return true;
 }
 
-bool pool_refill(struct launch *l)
+bool pool_refill(struct launch *l, bool quiet)
 {
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
 		if (l->templates[i].mount_ns >= 0 && l->templates[i].size.max > 0 &&
-		    refill_template(l, &l->templates[i]))
+		    refill_template(l, &l->templates[i], quiet))
 			return true;
 	return false;
 }
