@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,14 @@
 #define LOGIN_VARS 4
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
 
+/* A request on its way to an interpreter. */
+struct warm_scratch {
+	struct guest_exec exec; /* with the variables of a login */
+	char login[LOGIN_VARS][USER_PATH_MAX + 16];
+	_Alignas(8) char message[sizeof(struct warm_run) + WIRE_FRAME_MAX];
+};
+#define TOUCHED (sizeof(struct warm_scratch) - WIRE_FRAME_MAX + 4096)
+
 void warm_init(struct warm *w)
 {
 	*w = (struct warm){ .python_fd = -1,
@@ -31,6 +40,17 @@ void warm_done(struct warm *w)
 	w->python_fd = fd_close(w->python_fd);
 	w->parked_fd = fd_close(w->parked_fd);
 	spawn_close(&w->node);
+	free(TAKE(w->scratch));
+}
+
+static struct warm_scratch *need_scratch(struct warm *w)
+{
+	if (!w->scratch) {
+		w->scratch = malloc(sizeof(*w->scratch));
+		if (w->scratch)
+			memset(w->scratch, 0, TOUCHED);
+	}
+	return w->scratch;
 }
 
 static void drop_parked(struct warm *w)
@@ -110,6 +130,7 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	int r;
 
 	(void)load_user(w, "", &ahead);
+	(void)need_scratch(w);
 	w->python_fd = python_fd;
 	(void)fd_cloexec(python_fd, true);
 	r = take_parked(w);
@@ -202,18 +223,18 @@ static int fill_run(const struct user *u, uint64_t mark, struct warm_run *ret)
 }
 
 /* One message: who to be, what to run, and the streams. */
-static int send_order(int sock, const struct warm_run *run, const struct guest_exec *e,
+static int send_order(int sock, const struct warm_run *run, struct warm_scratch *s,
 		      const int fds[WARM_STREAMS])
 {
-	char message[sizeof(*run) + WIRE_FRAME_MAX];
-	long n = guest_put_exec(message + sizeof(*run), WIRE_FRAME_MAX, 1, e);
+	const struct guest_exec *e = &s->exec;
+	long n = guest_put_exec(s->message + sizeof(*run), WIRE_FRAME_MAX, 1, e);
 	int answer = 0;
 	ssize_t r;
 
 	if (n < 0)
 		return (int)n;
-	memcpy(message, run, sizeof(*run));
-	r = fd_send(sock, message, sizeof(*run) + (size_t)n, fds, WARM_STREAMS);
+	memcpy(s->message, run, sizeof(*run));
+	r = fd_send(sock, s->message, sizeof(*run) + (size_t)n, fds, WARM_STREAMS);
 	if (r < 0)
 		return (int)r;
 	if (!e->cwd[0])
@@ -243,9 +264,9 @@ static void add_login(struct guest_exec *e, const struct user *u, char store[][U
 	e->envp[e->envc] = NULL;
 }
 
-static int take_python(struct warm *w, const struct guest_exec *e, const struct user *u,
-		       struct spawned *ret)
+static int take_python(struct warm *w, const struct user *u, struct spawned *ret)
 {
+	const struct guest_exec *e = &w->scratch->exec;
 	struct spawned ours = { .in = -1, .out = -1, .err = -1, .warm = 1, .mark = ret->mark };
 	int fds[WARM_STREAMS] = { STDIN_FILENO, -1, -1 };
 	struct warm_run run;
@@ -254,7 +275,7 @@ static int take_python(struct warm *w, const struct guest_exec *e, const struct 
 	if (r == 0)
 		r = open_streams(e->flags & EXEC_STDIN, &ours, fds);
 	if (r == 0)
-		r = send_order(w->parked_fd, &run, e, fds);
+		r = send_order(w->parked_fd, &run, w->scratch, fds);
 	ours.pid = w->parked_pid;
 	drop_parked(w);
 	close_streams(fds);
@@ -268,18 +289,21 @@ static int take_python(struct warm *w, const struct guest_exec *e, const struct 
 
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err)
 {
-	char login[LOGIN_VARS][USER_PATH_MAX + 16];
-	struct guest_exec full = *e;
+	struct warm_scratch *s;
 	struct user u;
 
-	if (load_user(w, e->user, &u) < 0)
+	if (e->kind == EXEC_COMMAND || load_user(w, e->user, &u) < 0)
 		return -ENOENT;
-	add_login(&full, &u, login);
+	s = need_scratch(w);
+	if (!s)
+		return -ENOENT;
+	s->exec = *e;
+	add_login(&s->exec, &u, s->login);
 	if (e->kind == EXEC_NODE)
-		return node_take(w, &full, &u, ret, err);
-	if (e->kind != EXEC_PYTHON || !is_servable(&full) || need_parked(w) < 0)
+		return node_take(w, &s->exec, &u, ret, err);
+	if (!is_servable(&s->exec) || need_parked(w) < 0)
 		return -ENOENT;
-	return take_python(w, &full, &u, ret);
+	return take_python(w, &u, ret);
 }
 
 void warm_reaped(struct warm *w, pid_t pid)

@@ -9,6 +9,8 @@
 #include "guest/spawn.h"
 #include "guest/user.h"
 
+struct warm_scratch;
+
 /* The box's user as it was last read, and what the files looked like. */
 struct warm_user {
 	struct user user;
@@ -21,6 +23,7 @@ struct warm {
 	int parked_fd;       /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
 	struct warm_user user; /* who the next request most likely runs as */
+	struct warm_scratch *scratch; /* owned: made ahead, so that a request finds its memory at hand */
 	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */
 };
 

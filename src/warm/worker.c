@@ -27,6 +27,7 @@
 #define EXIT_CANNOT_BEGIN 126
 #define SOCK_AT 3
 #define TOUCHED 4096 /* bytes of a request that are at hand */
+#define STACK_TOUCHED (48 << 10)
 #define TOUCHES 2    /* the second goes through memory that the first one freed */
 
 /* One request as it came in; lives as long as the process, whose environment points into it. */
@@ -114,14 +115,11 @@ static int take_streams(const struct order *o)
 	return 0;
 }
 
-/* The same steps, in the same order, as a program started by holt-init takes. */
+/* What a program started by holt-init goes through, but for what was done while parked. */
 static int take_over(const struct order *o)
 {
-	int r;
+	int r = take_streams(o);
 
-	(void)setsid();
-	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
-	r = take_streams(o);
 	if (r == 0 && o->run.mark)
 		r = set_mark(o->run.mark);
 	if (r == 0 && o->exec.cpu_seconds)
@@ -173,9 +171,17 @@ static struct order *make_order(void)
 	if (o == MAP_FAILED)
 		return NULL;
 	memset(&o->run, 0, sizeof(o->run));
+	memset(&o->exec, 0, sizeof(o->exec));
 	memset(o->message, 0, TOUCHED);
-	o->exec.argv[0] = o->exec.envp[0] = NULL;
 	return o;
+}
+
+/* The same for what a run needs of the stack. */
+static void touch_stack(void)
+{
+	char pad[STACK_TOUCHED];
+
+	explicit_bzero(pad, sizeof(pad));
 }
 
 /* A parked child. Until its order comes it has the template's ids: nothing in the box can signal,
@@ -186,6 +192,9 @@ static _Noreturn void park(struct python *py, int sock)
 	struct err err = { 0 };
 
 	(void)prctl(PR_SET_NAME, "python3");
+	(void)setsid();
+	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+	touch_stack();
 	if (!o || python_after_fork_child(py, &err) < 0)
 		_exit(EXIT_CANNOT_BEGIN);
 	for (int i = 0; i < TOUCHES; i++)
