@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -57,18 +58,56 @@ static int current(struct netns *n)
 	return openat(n->proc_fd, "thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
+static int go_back(const struct netns *n)
+{
+	return setns(n->host_fd, CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
+/* Goes into a new one and comes back. */
+static int make_here(struct netns *n, struct err *err)
+{
+	int fd = -1, r = unshare(CLONE_NEWNET) < 0 ? -errno : loopback_up();
+
+	if (r == 0 && n->fresh.len == 0 && read_evidence(n, &n->fresh) < 0)
+		buf_clear(&n->fresh); /* then none is ever recycled */
+	if (r == 0)
+		r = fd = current(n);
+	if (go_back(n) < 0 && r >= 0) {
+		(void)close(fd);
+		r = -EPERM;
+	}
+	return r < 0 ? err_sys(err, r, "network namespace") : fd;
+}
+
+/* Who cannot come back lets another process go. */
+static int make_apart(struct netns *n, struct err *err)
+{
+	int pair[2], fd = -1;
+	char word = 0;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(err, errno, "network namespace");
+	pid = fork();
+	if (pid == 0) {
+		(void)close(pair[0]);
+		if (unshare(CLONE_NEWNET) == 0 && loopback_up() == 0 &&
+		    send(pair[1], "n", 1, 0) == 1)
+			(void)recv(pair[1], &word, 1, 0); /* until it has been opened */
+		_exit(0);
+	}
+	(void)close(pair[1]);
+	if (pid > 0 && recv(pair[0], &word, 1, 0) == 1)
+		fd = netns_of(n, pid);
+	(void)close(pair[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return fd < 0 ? err_set(err, EPERM, "network namespace: could not be made") : fd;
+}
+
 static int make(struct netns *n, struct err *err)
 {
-	int r;
-
-	if (unshare(CLONE_NEWNET) < 0)
-		return err_sys(err, errno, "network namespace");
-	r = loopback_up();
-	if (r < 0)
-		return err_sys(err, r, "loopback device");
-	if (n->fresh.len == 0 && read_evidence(n, &n->fresh) < 0)
-		buf_clear(&n->fresh); /* then none is ever recycled */
-	return 0;
+	return n->can_return ? make_here(n, err) : make_apart(n, err);
 }
 
 int netns_init(struct netns *n, int proc_fd, unsigned want, struct err *err)
@@ -78,7 +117,10 @@ int netns_init(struct netns *n, int proc_fd, unsigned want, struct err *err)
 	buf_init(&n->fresh, 256u << 10);
 	buf_init(&n->seen, 256u << 10);
 	n->host_fd = current(n);
-	return n->host_fd < 0 ? err_sys(err, errno, "network namespace of the machine") : 0;
+	if (n->host_fd < 0)
+		return err_sys(err, errno, "network namespace of the machine");
+	n->can_return = go_back(n) == 0; /* into what we are in: a matter of rights */
+	return 0;
 }
 
 void netns_done(struct netns *n)
@@ -92,15 +134,7 @@ void netns_done(struct netns *n)
 
 int netns_take(struct netns *n, struct err *err)
 {
-	int r, fd;
-
-	if (n->count > 0)
-		return n->stock[--n->count];
-	r = make(n, err);
-	if (r < 0)
-		return r;
-	fd = current(n);
-	return fd < 0 ? err_sys(err, errno, "network namespace") : fd;
+	return n->count > 0 ? n->stock[--n->count] : make(n, err);
 }
 
 int netns_of(struct netns *n, int pid)
@@ -111,13 +145,21 @@ int netns_of(struct netns *n, int pid)
 	return openat(n->proc_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
+static bool looks_new(struct netns *n, int fd)
+{
+	bool is_same = setns(fd, CLONE_NEWNET) == 0 && read_evidence(n, &n->seen) == 0 &&
+		       n->seen.len == n->fresh.len &&
+		       memcmp(n->seen.data, n->fresh.data, n->seen.len) == 0;
+
+	return go_back(n) == 0 && is_same;
+}
+
 bool netns_recycle(struct netns *n, int fd)
 {
 	_close_ int owned = fd;
 
-	if (fd < 0 || n->count >= n->want || n->fresh.len == 0 || setns(fd, CLONE_NEWNET) < 0 ||
-	    read_evidence(n, &n->seen) < 0 || n->seen.len != n->fresh.len ||
-	    memcmp(n->seen.data, n->fresh.data, n->seen.len) != 0)
+	if (fd < 0 || !n->can_return || n->count >= n->want || n->fresh.len == 0 ||
+	    !looks_new(n, fd))
 		return false;
 	n->stock[n->count++] = TAKE_FD(owned);
 	return true;
@@ -125,11 +167,8 @@ bool netns_recycle(struct netns *n, int fd)
 
 bool netns_refill(struct netns *n)
 {
-	int fd;
+	int fd = n->count >= n->want ? -1 : make(n, NULL);
 
-	if (n->count >= n->want || make(n, NULL) < 0)
-		return false;
-	fd = current(n);
 	if (fd < 0)
 		return false;
 	n->stock[n->count++] = fd;

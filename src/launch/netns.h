@@ -12,8 +12,9 @@ struct err;
 #define NETNS_STOCK_MAX 256
 
 struct netns {
-	int proc_fd; /* borrowed: the machine's /proc */
-	int host_fd; /* owned: the namespace the launcher was born in */
+	int proc_fd;     /* borrowed: the machine's /proc */
+	int host_fd;     /* owned: the namespace the launcher was born in, and stays in */
+	bool can_return; /* into that, from another: without privilege not */
 	int stock[NETNS_STOCK_MAX];
 	unsigned count, want;
 	struct buf fresh; /* what the counters of a new one look like */

@@ -35,6 +35,9 @@ static int become_init(const struct order *o, const int fds[FD_COUNT], struct er
 	/* After the cgroup, so that the box sees a root and not where it is. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		r = err_sys(err, errno, "cgroup namespace");
+	/* Not before the clone: who has left the machine's network may not be able to come back. */
+	if (r == 0 && plan->net == NET_NONE && setns(fds[FD_NET], CLONE_NEWNET) < 0)
+		r = err_sys(err, errno, "network namespace");
 	if (r == 0)
 		r = box_mount(plan, err);
 	/* Last of the namespaces: the others are not the box's own to command. */
@@ -63,9 +66,7 @@ static void child(const struct order *o, const int fds[FD_COUNT])
 
 static int enter_template(const int fds[FD_COUNT])
 {
-	if (setns(fds[FD_NET], CLONE_NEWNET) < 0 || setns(fds[FD_MOUNTS], CLONE_NEWNS) < 0)
-		return -errno;
-	return 0;
+	return setns(fds[FD_MOUNTS], CLONE_NEWNS) < 0 ? -errno : 0;
 }
 
 /* What a seed's child is given, and the stack it runs on. */
@@ -88,16 +89,18 @@ static int born(void *arg)
  * box is the launcher's child. */
 static long clone_from_seed(struct birth *b)
 {
-#if defined(__SANITIZE_ADDRESS__)
-	int flags = CLONE_PARENT; /* a stack that is left without return would stay poisoned */
-#else
-	int flags = CLONE_PARENT | CLONE_VM;
-#endif
-	int r = enter_template(b->fds);
+	long r = enter_template(b->fds);
 
 	if (r < 0)
 		return r;
-	r = clone(born, b->stack + sizeof(b->stack), flags | NAMESPACES, b);
+#if defined(__SANITIZE_ADDRESS__) /* a stack that is left without return would stay poisoned */
+	r = syscall(SYS_clone3, &(struct clone_args){ .flags = CLONE_PARENT | NAMESPACES },
+		    sizeof(struct clone_args));
+	if (r == 0)
+		(void)born(b);
+#else
+	r = clone(born, b->stack + sizeof(b->stack), CLONE_PARENT | CLONE_VM | NAMESPACES, b);
+#endif
 	return r < 0 ? -errno : r;
 }
 

@@ -157,7 +157,7 @@ static int fork_zygote(struct launch *l, struct zygote *z, struct err *err)
 	struct template *t = z->tmpl;
 	struct zygote_child how = {
 		.mount_ns = t->mount_ns,
-		.net_ns = t->spec.net == NET_HOST ? l->netns.host_fd : -1,
+		.on_host_net = t->spec.net == NET_HOST,
 		.lib_fd = l->zygotes->lib_fd,
 		.preload = t->preload,
 		.plan = { .limits = t->spec.limits,

@@ -44,11 +44,9 @@ static int make_namespaces(const struct zygote_child *how, struct err *err)
 	int flags = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
 	_close_ int proc = -1;
 
-	if (how->net_ns >= 0 && setns(how->net_ns, CLONE_NEWNET) < 0)
-		return err_sys(err, errno, "the machine's network");
 	if (setns(how->mount_ns, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "the template's mounts");
-	if (unshare(flags | (how->net_ns < 0 ? CLONE_NEWNET : 0)) < 0)
+	if (unshare(flags | (how->on_host_net ? 0 : CLONE_NEWNET)) < 0)
 		return err_sys(err, errno, "namespaces");
 	if (how->plan.rootless) /* cannot make one, and the template has a copy */
 		return allow_settings(err);
