@@ -28,8 +28,7 @@ enum attack_flag {
 	NEEDS_CPU = 1 << 5,
 	NEEDS_FREEZER = 1 << 6,
 	MAY_BE_ABSENT = 1 << 7, /* "not here" is an answer too */
-	WRITABLE_ROOT = 1 << 8,
-	BOX_MAY_DIE = 1 << 9, /* of memory that no process holds; then it must be told */
+	BOX_MAY_DIE = 1 << 9,   /* of memory that no process holds; then it must be told */
 };
 
 /* One attack. Words of `probe` that begin with '@' are filled in: see world_expand(). */
@@ -50,6 +49,7 @@ struct attack_table {
 extern const struct attack_table attacks_resource, attacks_memory, attacks_life, attacks_output;
 extern const struct attack_table attacks_kernel, attacks_proc, attacks_file, attacks_api;
 extern const struct attack_table attacks_tar, attacks_net, attacks_control, attacks_time;
+extern const struct attack_table attacks_image, attacks_level;
 extern const struct attack_table attacks_leak, attacks_cross, attacks_crash;
 
 struct box {
@@ -97,6 +97,7 @@ size_t world_expand(struct world *w, const char *line, struct buf *ret_text, con
 void box_open(struct world *w, struct box *b, uint32_t template_id, const struct limits *limits);
 /* Destroys and checks that nothing of it is left. ret may be NULL. */
 void box_close(struct world *w, struct box *b, struct box_usage *ret);
+void box_expect_gone(const struct box *b, uint64_t before); /* no process of it is left */
 void box_drop(struct world *w, struct box *b); /* the same without checks, after a failure */
 void box_upload(struct world *w, struct box *b);
 void box_expect_answer(struct box *b); /* a ping, within a second */
@@ -135,8 +136,9 @@ void machine_look(struct world *w, struct machine *ret);
 void machine_done(struct machine *m);
 /* Processes that descend from `root`, or -1. */
 int machine_descendants(pid_t root);
-/* Processes with a user id in that range. */
-int machine_with_ids(uint32_t base, uint32_t count);
+/* Processes with a user id in that range that began before that tick. */
+int machine_with_ids(uint32_t base, uint32_t count, uint64_t before, bool print);
+uint64_t machine_ticks(void); /* now, as `before` */
 /* Control groups called holt.* that no living launcher has locked, one a line. */
 void machine_stale_groups(struct buf *ret);
 /* Control groups of the launcher that this process is in a box of. */

@@ -299,8 +299,6 @@ static const struct attack rows[] = {
 	  NULL },
 	{ "R3 many files in /var/tmp stop at the quota", "fill /var/tmp many 16", 0, 0, SMALL_DISK,
 	  NULL },
-	{ "R3 a copy-on-write root is part of the quota", "fill /usr/share one 16",
-	  AS_ROOT | WRITABLE_ROOT, 0, SMALL_DISK, NULL },
 	{ "R3 all writable places share one quota, and the machine keeps its space", NULL, 0, 0,
 	  SMALL_DISK, machine_keeps_its_space },
 	{ "R3 no other place can be written", "elsewhere", 0, 0, { 0 }, NULL },

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -76,7 +77,8 @@ void machine_look(struct world *w, struct machine *ret)
 		(void)snprintf(path, sizeof(path), "/proc/sys/%s", sysctls[i]);
 		append_file(&ret->sysctls, sysctls[i], path);
 	}
-	append_file(&ret->mounts, "mounts", "/proc/self/mountinfo");
+	if (geteuid() == 0) /* others may mount where an ordinary user lives */
+		append_file(&ret->mounts, "mounts", "/proc/self/mountinfo");
 	append_dir(&ret->canaries, w->dir, 0);
 }
 
@@ -152,7 +154,42 @@ static bool has_ids(pid_t pid, uint32_t base, uint32_t count)
 	       file - base < count;
 }
 
-int machine_with_ids(uint32_t base, uint32_t count)
+uint64_t machine_ticks(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 100 + (uint64_t)t.tv_nsec / 10000000;
+}
+
+/* When a process began, in ticks since the start of the machine; 0 when it is gone. */
+static uint64_t began_at(pid_t pid)
+{
+	char path[64], text[1024], *p;
+	unsigned long long ticks = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	p = strrchr(text, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, " %llu", &ticks) != 1)
+		return 0;
+	return ticks;
+}
+
+static void print_process(pid_t pid)
+{
+	char path[64], text[1024];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0)
+		printf("left behind: %.100s\n", text);
+}
+
+/* Ids are given out again at once, so only processes that are older than `before` count. */
+int machine_with_ids(uint32_t base, uint32_t count, uint64_t before, bool print)
 {
 	DIR *d = opendir("/proc");
 	int n = 0;
@@ -161,8 +198,12 @@ int machine_with_ids(uint32_t base, uint32_t count)
 	if (!d)
 		return -1;
 	for (struct dirent *e = readdir(d); e; e = readdir(d))
-		if (is_pid(e->d_name, &pid) && has_ids(pid, base, count))
+		if (is_pid(e->d_name, &pid) && has_ids(pid, base, count) &&
+		    began_at(pid) - 1 < before - 1) {
+			if (print)
+				print_process(pid);
 			n++;
+		}
 	(void)closedir(d);
 	return n;
 }

@@ -129,11 +129,11 @@ static int all_sysctls(int argc, char **argv)
 static int own_files(int argc, char **argv)
 {
 	static const char *const files[] = {
-		"/proc/self/uid_map",   "/proc/self/gid_map",    "/proc/self/attr/current",
-		"/proc/self/attr/exec", "/proc/1/oom_score_adj", "/proc/1/oom_adj",
-		"/proc/1/uid_map",      "/proc/1/setgroups",     "/proc/1/coredump_filter",
-		"/proc/1/comm",         "/proc/1/loginuid",      "/proc/1/sched",
-		"/proc/1/autogroup",    "/proc/1/attr/current",  "/proc/1/timens_offsets",
+		"/proc/self/uid_map",   "/proc/self/gid_map",     "/proc/self/attr/current",
+		"/proc/self/attr/exec", "/proc/1/oom_score_adj",  "/proc/1/oom_adj",
+		"/proc/1/uid_map",      "/proc/1/setgroups",      "/proc/1/coredump_filter",
+		"/proc/1/comm",         "/proc/1/loginuid",       "/proc/1/sched",
+		"/proc/1/autogroup",    "/proc/1/timens_offsets",
 	};
 	int fd;
 
@@ -148,6 +148,9 @@ static int own_files(int argc, char **argv)
 		  O_WRONLY | O_CLOEXEC); /* open to all, checked on write */
 	if (fd >= 0 && write(fd, "50000", 5) == 5)
 		return broken("the timers of PID 1 can be slowed down");
+	fd = open("/proc/1/attr/current", O_WRONLY | O_CLOEXEC); /* the same */
+	if (fd >= 0 && write(fd, "x", 1) == 1)
+		return broken("the label of PID 1 can be changed");
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "-1000", 5) == 5)
 		return broken("can make itself safe from the memory killer");
