@@ -153,12 +153,12 @@ void bench_print_markdown(const struct bench *b, struct buf *to)
 	widths(b, w);
 	put_line(to, w, heads, "| ", " | ");
 	for (size_t i = 0; i < COL_COUNT; i++) {
-		(void)buf_puts(to, i ? "-|-" : "|-");
-		for (size_t k = 1; k < w[i]; k++)
+		(void)buf_puts(to, "|-");
+		for (size_t k = 0; k < w[i]; k++)
 			(void)buf_putc(to, '-');
 		(void)buf_putc(to, is_text(i) ? '-' : ':');
 	}
-	(void)buf_puts(to, "-|\n");
+	(void)buf_puts(to, "|\n");
 	for (size_t i = 0; i < b->len; i++)
 		put_row(to, w, &b->rows[i], "| ", " | ");
 	(void)buf_putc(to, '\n');
