@@ -103,7 +103,7 @@ struct copy {
 	struct err *err;
 };
 
-static int copy_entry(struct copy *c, int from, int to, const char *name, int depth);
+static int copy_entry(struct copy *c, int from, int to, const struct dirent *e, int depth);
 
 static int copy_dir(struct copy *c, int from, int to, const char *name, int depth)
 {
@@ -126,7 +126,7 @@ static int copy_dir(struct copy *c, int from, int to, const char *name, int dept
 		target = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	while (target >= 0 && r == 0 && (e = readdir(dir)) != NULL)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = copy_entry(c, source, target, e->d_name, depth - 1);
+			r = copy_entry(c, source, target, e, depth - 1);
 	(void)closedir(dir);
 	return r;
 }
@@ -143,13 +143,18 @@ static int copy_link(int from, int to, const char *name)
 	return 0;
 }
 
-static int copy_entry(struct copy *c, int from, int to, const char *name, int depth)
+static int copy_entry(struct copy *c, int from, int to, const struct dirent *e, int depth)
 {
+	const char *name = e->d_name;
 	struct stat st;
 
-	if (c->left == 0 || fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (c->left == 0)
 		return 0;
 	c->left--;
+	if (e->d_type == DT_LNK) /* most of them: /etc/alternatives, certificates */
+		return copy_link(from, to, name);
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
 	if (S_ISLNK(st.st_mode))
 		return copy_link(from, to, name);
 	if (!(st.st_mode & S_IROTH)) /* private keys and the like */
@@ -186,7 +191,7 @@ static int copy_etc(int root_fd, struct err *err)
 	}
 	while (r == 0 && (e = readdir(dir)) != NULL)
 		if (is_wanted(e->d_name))
-			r = copy_entry(&c, dirfd(dir), to, e->d_name, COPY_DEPTH);
+			r = copy_entry(&c, dirfd(dir), to, e, COPY_DEPTH);
 	(void)closedir(dir);
 	return r;
 }
