@@ -61,7 +61,8 @@ static void linger(struct exec *x)
 
 static bool has_leftovers(struct exec *x)
 {
-	return !x->guest->is_childless && tree_count(&x->guest->tree, x->mark) > 0;
+	return !x->guest->is_childless &&
+	       tree_count_but(&x->guest->tree, x->mark, x->ended) > 0;
 }
 
 static void finish(struct exec *x)
@@ -174,10 +175,28 @@ static void advance(struct exec *x)
 	update_streams(x);
 }
 
+static void note_exit(struct exec *x, int status, const struct rusage *used);
+
+/* Its streams are closed and it has said how it ends. It is killed all the same: what it said comes
+ * true, whoever wrote it there. */
+static void take_word(struct exec *x)
+{
+	struct rusage used;
+	int status;
+
+	if (x->is_reaped || x->phase != EXEC_RUNS || x->streams[0].fd >= 0 ||
+	    x->streams[1].fd >= 0 || !warm_has_ended(x->end, x->pid, &status, &used))
+		return;
+	x->ended = x->pid;
+	(void)kill(x->pid, SIGKILL);
+	note_exit(x, status, &used);
+}
+
 static void on_stream(struct exec *x, enum out_stream i)
 {
 	(void)read_stream(x, i);
 	if (!x->is_lingering) {
+		take_word(x);
 		advance(x);
 	} else if (x->streams[0].fd < 0 && x->streams[1].fd < 0) {
 		x->guest->n_lingering--;
@@ -222,6 +241,7 @@ void exec_adopt(struct exec *x, const struct spawned *s)
 
 	x->pid = s->pid;
 	x->mark = s->mark;
+	x->end = s->end;
 	x->streams[OUT_STDOUT].fd = s->out;
 	x->streams[OUT_STDERR].fd = s->err;
 	x->input.fd = s->in;

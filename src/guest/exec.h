@@ -17,6 +17,8 @@ struct exec {
 	uint32_t id;
 	uint64_t mark;
 	pid_t pid; /* 0 once reaped */
+	pid_t ended; /* it has said that it ends, and may take a moment; 0: no such */
+	const struct warm_end *end; /* borrowed: where it says so, or NULL */
 	enum exec_phase phase;
 	bool is_reaped;
 	bool is_tree_gone; /* an ended tree has no live member */

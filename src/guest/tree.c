@@ -148,6 +148,7 @@ struct pass {
 	int alive, running;    /* members; those of them that a stop has not reached */
 	struct stopped *known; /* others that stand still: noted, or with do_continue left so */
 	bool do_continue;
+	pid_t except; /* not looked at; 0: none */
 };
 
 /* Those who stood still before we stopped everybody. */
@@ -204,7 +205,8 @@ static void visit(struct pass *p, const char *name)
 	uint32_t pid;
 	int r;
 
-	if (parse_u32(name, 2, INT32_MAX, &pid) < 0 || (pid_t)pid == getpid())
+	if (parse_u32(name, 2, INT32_MAX, &pid) < 0 || (pid_t)pid == getpid() ||
+	    (pid_t)pid == p->except)
 		return;
 	r = read_limits(p->view, name, (pid_t)pid, &locks, &rss);
 	if (r < 0) {
@@ -261,12 +263,17 @@ static int run_pass(struct pass *p)
 	return r;
 }
 
-int tree_count(struct tree_view *v, uint64_t mark)
+int tree_count_but(struct tree_view *v, uint64_t mark, pid_t except)
 {
-	struct pass p = { .view = v, .mark = mark };
+	struct pass p = { .view = v, .mark = mark, .except = except };
 	int r = run_pass(&p);
 
 	return r < 0 ? r : p.alive;
+}
+
+int tree_count(struct tree_view *v, uint64_t mark)
+{
+	return tree_count_but(v, mark, 0);
 }
 
 int tree_signal(struct tree_view *v, uint64_t mark, int signo)

@@ -30,6 +30,8 @@ int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads);
 
 /* How many members live (zombies do not). -errno when /proc cannot be read. */
 int tree_count(struct tree_view *v, uint64_t mark);
+/* The same, without the process `except`. */
+int tree_count_but(struct tree_view *v, uint64_t mark, pid_t except);
 /* Sends a signal to every live member; how many that were. */
 int tree_signal(struct tree_view *v, uint64_t mark, int signo);
 /* Stops every member until no pass finds one that runs, then kills them all: what is stopped cannot

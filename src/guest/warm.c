@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "spec/warm.h"
 
 #define LOGIN_VARS 4
+#define ENDS_SIZE ((size_t)WARM_SLOTS * WARM_SLOT_SIZE)
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
 
 /* A request on its way to an interpreter. */
@@ -41,6 +43,9 @@ void warm_done(struct warm *w)
 	w->parked_fd = fd_close(w->parked_fd);
 	spawn_close(&w->node);
 	free(TAKE(w->scratch));
+	if (w->ends)
+		(void)munmap((void *)(uintptr_t)w->ends, ENDS_SIZE);
+	w->ends = NULL;
 }
 
 static struct warm_scratch *need_scratch(struct warm *w)
@@ -121,7 +126,45 @@ static int take_parked(struct warm *w)
 	}
 	w->parked_fd = fd;
 	w->parked_pid = parked.pid;
+	w->parked_end = NULL;
+	if (w->ends && parked.slot < WARM_SLOTS)
+		w->parked_end =
+			(const void *)(w->ends + (size_t)parked.slot * WARM_SLOT_SIZE);
 	return 0;
+}
+
+/* The first message of the template. */
+static int take_ends(struct warm *w)
+{
+	size_t nfds = 1;
+	_close_ int fd = -1;
+	char word;
+	ssize_t n = wait_readable(w->python_fd);
+	void *ends;
+
+	if (n == 0)
+		n = fd_recv(w->python_fd, &word, 1, &fd, &nfds);
+	if (n != 1 || nfds != 1) {
+		drop_template(w);
+		return -ENOENT;
+	}
+	ends = mmap(NULL, ENDS_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	w->ends = ends == MAP_FAILED ? NULL : ends;
+	return 0;
+}
+
+bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status,
+		    struct rusage *ret_used)
+{
+	if (!end || !__atomic_load_n(&end->is_said, __ATOMIC_ACQUIRE) || end->pid != pid)
+		return false;
+	*ret_status = (int)(end->code & 0xff) << 8;
+	*ret_used = (struct rusage){
+		.ru_utime = { (time_t)(end->user_us / 1000000), (long)(end->user_us % 1000000) },
+		.ru_stime = { (time_t)(end->sys_us / 1000000), (long)(end->sys_us % 1000000) },
+		.ru_maxrss = (long)end->max_rss_kb,
+	};
+	return true;
 }
 
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
@@ -133,7 +176,9 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	(void)need_scratch(w);
 	w->python_fd = python_fd;
 	(void)fd_cloexec(python_fd, true);
-	r = take_parked(w);
+	r = take_ends(w);
+	if (r == 0)
+		r = take_parked(w);
 	return r < 0 ? err_set(err, ENOENT, "the waiting Python is gone") : 0;
 }
 
@@ -277,6 +322,7 @@ static int take_python(struct warm *w, const struct user *u, struct spawned *ret
 	if (r == 0)
 		r = send_order(w->parked_fd, &run, w->scratch, fds);
 	ours.pid = w->parked_pid;
+	ours.end = w->parked_end;
 	drop_parked(w);
 	close_streams(fds);
 	if (r < 0) {

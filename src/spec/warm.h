@@ -1,8 +1,9 @@
 /* What holt-init and the Pythons that wait in its box say to each other, over SOCK_SEQPACKET sockets
  * that were made before any foreign code ran.
  *
- * The in-box template parks one Python by itself and another for each WARM_FORK; of each it tells by
- * a struct warm_parked with the new one's socket. A parked one takes one message: a struct warm_run, a
+ * The in-box template first sends the memory in which its children say how they end. It parks one
+ * Python by itself and another for each WARM_FORK; of each it tells by a struct warm_parked with the
+ * new one's socket. A parked one takes one message: a struct warm_run, a
  * G_EXEC frame behind it, and its three standard streams. It answers an int, 0 or a negative errno (it
  * could not begin, and ends), only when the frame has a cwd. */
 #pragma once
@@ -16,6 +17,19 @@
 
 struct warm_parked {
 	int32_t pid; /* in the box */
+	uint32_t slot;
+};
+
+/* How a Python ends, said before it closes its streams and exits: taking its memory down takes the
+ * kernel longer than a short program runs, and nobody has to wait for that. One page each, shared with
+ * holt-init, which kills whoever has said it: it can be no lie. */
+#define WARM_SLOTS 32
+#define WARM_SLOT_SIZE 4096
+struct warm_end {
+	uint32_t is_said;
+	int32_t pid; /* of the one who says it */
+	uint32_t code;
+	uint64_t user_us, sys_us, max_rss_kb; /* its own and its children's */
 };
 
 struct warm_run {

@@ -7,6 +7,7 @@
 #include "warm/symbols.h"
 
 struct guest_exec;
+struct warm_end;
 
 #define PYTHON_PROBES 4
 #define FIRST_WITH_ORIG_ARGV 10
@@ -24,6 +25,7 @@ struct python {
 	long baseline[PYTHON_PROBES];            /* what they answer in the template */
 	struct py_object *out, *err;             /* not held: the streams as they were made */
 	struct py_object *streams[PYTHON_STREAMS]; /* owned: made ahead; NULL once used */
+	struct warm_end *end;                    /* where a child says how it ends */
 	const char *user_site;                   /* the user's own packages; "" when not looked at */
 	bool has_clock;                          /* a module of the template keeps its start time */
 };
