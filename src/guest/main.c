@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "guest/serve.h"
 
 /* Where the launcher leaves them: see launch/box.h. */
@@ -57,8 +56,6 @@ int main(int argc, char **argv)
 {
 	struct guest_options options = { .python_fd = -1 };
 
-	/* Under memory pressure of the whole machine the boxes go first. */
-	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "500");
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	keep_caps_to_ourselves();
 	settle_signals();

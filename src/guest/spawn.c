@@ -25,6 +25,7 @@
 #include "guest/pty.h"
 #include "guest/user.h"
 
+#define OOM_FIRST "1000" /* the first to go */
 #define CHILD_STACK (16u << 10)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 /* How long a program may take to begin. The box's own processes can stop the new one on its way, so
@@ -230,17 +231,43 @@ static int tell(const struct start *s, struct err *err)
 }
 
 /* When memory is short the program goes, not we: what fills it may be charged to no process at all
- * (files, pipes), and then the kernel would find us as good as any. Done from here and behind the
- * exec, because the value belongs to the memory that was shared until then; as the program's user,
- * who owns the file. */
-static void offer_to_oom(const struct user *u, pid_t pid)
+ * (files, pipes), and then the kernel would find us as good as any. The score belongs to memory
+ * that is shared until the exec, so it is ours too for that time, and then ours is put back. */
+struct oom {
+	int fd;
+	char before[16];
+};
+
+static void oom_raise(struct oom *o)
+{
+	ssize_t n;
+
+	o->fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	n = o->fd < 0 ? -1 : pread(o->fd, o->before, sizeof(o->before) - 1, 0);
+	if (n <= 0) {
+		o->fd = fd_close(o->fd);
+		return;
+	}
+	o->before[n] = '\0';
+	(void)pwrite(o->fd, OOM_FIRST, strlen(OOM_FIRST), 0);
+}
+
+/* Without privilege our own file is closed to us. Then the program's is written, by its user: what
+ * it starts before that keeps our score. */
+static void oom_lower(struct oom *o, const struct user *u, pid_t pid)
 {
 	char path[40];
-	int before = setfsuid(u->uid);
+	int user;
 
+	if (o->fd >= 0) {
+		(void)pwrite(o->fd, o->before, strlen(o->before), 0);
+		o->fd = fd_close(o->fd);
+		return;
+	}
+	user = setfsuid(u->uid);
 	if (str_format(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid) == 0)
-		(void)fd_write_file_at(AT_FDCWD, path, "1000");
-	(void)setfsuid((uid_t)before);
+		(void)fd_write_file_at(AT_FDCWD, path, OOM_FIRST);
+	(void)setfsuid((uid_t)user);
 }
 
 /* CLONE_VM without CLONE_VFORK: as quick, but a child that is stopped on its way cannot hold us. */
@@ -248,20 +275,25 @@ static int clone_child(struct start *s, pid_t *ret, struct err *err)
 {
 	_Alignas(16) char stack[CHILD_STACK];
 	int flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+	struct oom oom;
+	int failed;
 	pid_t pid;
 
 	s->alive = 1;
+	oom_raise(&oom);
 	pid = clone(run_child, stack + sizeof(stack), flags, s, NULL, NULL, &s->alive);
-	if (pid < 0)
-		return err_sys(err, errno, "start '%.160s'", s->plan->argv[0]);
-	wait_started(s, pid);
+	failed = pid < 0 ? errno : 0;
+	if (pid > 0)
+		wait_started(s, pid);
+	oom_lower(&oom, s->plan->user, pid);
+	if (failed)
+		return err_sys(err, failed, "start '%.160s'", s->plan->argv[0]);
 	/* The child's change of user has made our shared memory whatever fs.suid_dumpable says. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (s->failed_step != STEP_NONE) {
 		(void)waitpid(pid, NULL, 0);
 		return tell(s, err);
 	}
-	offer_to_oom(s->plan->user, pid);
 	*ret = pid;
 	return 0;
 }
