@@ -17,6 +17,7 @@
 /* A terminal has no count of what its far side wrote: this much is read of it at the most. */
 #define TERMINAL_DRAIN GUEST_WINDOW
 #define SCRATCH_SIZE (16u << 10)
+#define BARREN_NS 300000000u
 
 static void free_exec(struct exec *x)
 {
@@ -59,9 +60,17 @@ static void linger(struct exec *x)
 	free_exec(LIST_ENTRY(g->lingering.next, struct exec, node));
 }
 
+/* Nothing was started since. After a while the pids could have gone round, so this is an answer for
+ * the short ones only, and it is them that looking through /proc would slow down. */
+static bool is_barren(const struct exec *x)
+{
+	return x->newest > 0 && clock_now_ns() - x->started_ns < BARREN_NS &&
+	       tree_newest(&x->guest->tree) == x->newest;
+}
+
 static bool has_leftovers(struct exec *x)
 {
-	return !x->guest->is_childless &&
+	return !x->guest->is_childless && !is_barren(x) &&
 	       tree_count_but(&x->guest->tree, x->mark, x->ended) > 0;
 }
 
@@ -242,6 +251,8 @@ void exec_adopt(struct exec *x, const struct spawned *s)
 	x->pid = s->pid;
 	x->mark = s->mark;
 	x->end = s->end;
+	if (!s->warm)
+		x->newest = x->newest < 0 ? -1 : s->pid;
 	x->streams[OUT_STDOUT].fd = s->out;
 	x->streams[OUT_STDERR].fd = s->err;
 	x->input.fd = s->in;

@@ -135,6 +135,8 @@ void exec_start(struct guest *g, uint32_t id, const struct guest_exec *e)
 		return;
 	}
 	x = exec_create(g, id, e);
+	if (x)
+		x->newest = tree_newest(&g->tree);
 	r = x ? start_process(g, e, &s, &err) : err_sys(&err, ENOMEM, "start an execution");
 	if (r < 0) {
 		conn_send_error(&g->conn, id, r, err.text);

@@ -26,6 +26,7 @@ int tree_open(struct tree_view *v, struct err *err)
 {
 	v->is_everything = getpid() == 1;
 	v->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	v->load_fd = openat(v->proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
 	v->spare_fd = fcntl(v->proc_fd, F_DUPFD_CLOEXEC, 3);
 	if (v->spare_fd < 0)
 		return err_sys(err, errno, "open '/proc'");
@@ -35,7 +36,23 @@ int tree_open(struct tree_view *v, struct err *err)
 void tree_close(struct tree_view *v)
 {
 	v->proc_fd = fd_close(v->proc_fd);
+	v->load_fd = fd_close(v->load_fd);
 	v->spare_fd = fd_close(v->spare_fd);
+}
+
+/* "0.00 0.01 0.05 1/123 4567\n": the last word. */
+int64_t tree_newest(const struct tree_view *v)
+{
+	char text[64];
+	ssize_t n = v->load_fd < 0 ? -1 : pread(v->load_fd, text, sizeof(text) - 1, 0);
+	char *word;
+	uint32_t pid;
+
+	if (n < 2)
+		return -1;
+	text[n - 1] = '\0';
+	word = strrchr(text, ' ');
+	return word && parse_u32(word + 1, 1, INT32_MAX, &pid) == 0 ? (int64_t)pid : -1;
 }
 
 enum tree_claim tree_claim_of(uint64_t locks, uint64_t rss, uint64_t mark)

@@ -11,6 +11,7 @@ struct err;
 
 struct tree_view {
 	int proc_fd;        /* owned: the /proc of our pid namespace */
+	int load_fd;        /* owned: tells the newest pid; -1: not there */
 	int spare_fd;       /* owned: given up while we look, so that looking never lacks one */
 	bool is_everything; /* we are PID 1: whatever is not ours is the box's, tampered ones too */
 };
@@ -28,6 +29,9 @@ int tree_parse_limits(const char *text, uint64_t *ret_locks, uint64_t *ret_rss);
  */
 int tree_parse_stat(const char *text, char *ret_state, unsigned *ret_threads);
 
+/* The newest process or thread of our pid namespace; -1 where that is not told. While it stays the
+ * same, nothing has been started. */
+int64_t tree_newest(const struct tree_view *v);
 /* How many members live (zombies do not). -errno when /proc cannot be read. */
 int tree_count(struct tree_view *v, uint64_t mark);
 /* The same, without the process `except`. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -88,6 +89,13 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
+static bool is_read_only(const char *path)
+{
+	struct statvfs fs;
+
+	return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
 /* Reading two files is a good part of what a short run costs; looking at them is not. */
 static int load_user(struct warm *w, const char *name, struct user *ret)
 {
@@ -96,6 +104,10 @@ static int load_user(struct warm *w, const char *name, struct user *ret)
 
 	if (name[0])
 		return user_load(name, ret, NULL);
+	if (w->user.is_fixed) {
+		*ret = w->user.user;
+		return 0;
+	}
 	(void)stat("/etc/passwd", &passwd);
 	(void)stat("/etc/group", &group);
 	if (w->user.is_known && is_same_file(&passwd, &w->user.passwd) &&
@@ -105,7 +117,7 @@ static int load_user(struct warm *w, const char *name, struct user *ret)
 	}
 	r = user_load("", ret, NULL);
 	if (r == 0)
-		w->user = (struct warm_user){ *ret, passwd, group, true };
+		w->user = (struct warm_user){ *ret, passwd, group, true, is_read_only("/etc") };
 	return r;
 }
 

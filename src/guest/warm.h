@@ -17,6 +17,7 @@ struct warm_user {
 	struct user user;
 	struct stat passwd, group;
 	bool is_known;
+	bool is_fixed; /* nobody can write to the files */
 };
 
 struct warm {

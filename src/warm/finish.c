@@ -181,10 +181,13 @@ static bool is_over(struct python *py)
 
 	if (py->api.minor < FIRST_WITH_SLOTS || !out || !err || out != py->out || err != py->err)
 		return false;
+	/* First what was written, so that it is on its way while the rest is looked at. */
+	if (!flush(py, out) || !flush(py, err))
+		return false;
 	for (size_t i = 0; i < PYTHON_PROBES; i++)
 		if (probe(py, i) != py->baseline[i])
 			return false;
-	return are_objects_harmless(py) && flush(py, out) && flush(py, err);
+	return are_objects_harmless(py);
 }
 
 /* What the template's own modules want to have done at the end. */
