@@ -16,7 +16,7 @@ struct exec {
 	struct guest *guest; /* borrowed */
 	uint32_t id;
 	uint64_t mark;
-	pid_t pid; /* 0 once reaped */
+	pid_t pid;   /* 0 once reaped */
 	pid_t ended; /* it has said that it ends, and may take a moment; 0: no such */
 	const struct warm_end *end; /* borrowed: where it says so, or NULL */
 	int64_t newest; /* the newest pid when it was begun, itself included; -1: not known */

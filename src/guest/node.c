@@ -57,12 +57,13 @@ static int wait_ready(struct warm *w)
 
 int warm_start_node(struct warm *w, uint64_t mark, struct err *err)
 {
-	static const char *const argv[] = { "node", "--expose-internals", "-e", guest_node_bootstrap,
+	static const char *const argv[] = { "node", "--expose-internals", "-e",
+					    guest_node_bootstrap, NULL };
+	static const char *const envp[] = { "PATH=" WARM_PATH, "HOME=" WARM_HOME, "LANG=" WARM_LANG,
 					    NULL };
-	static const char *const envp[] = { "PATH=" WARM_PATH, "HOME=" WARM_HOME,
-					    "LANG=" WARM_LANG, NULL };
-	struct spawn_plan plan = { .argv = argv, .envp = envp, .cwd = "/", .flags = EXEC_STDIN,
-				   .mark = mark };
+	struct spawn_plan plan = {
+		.argv = argv, .envp = envp, .cwd = "/", .flags = EXEC_STDIN, .mark = mark
+	};
 	struct user u;
 	int r = user_load("", &u, err);
 
@@ -85,9 +86,9 @@ static const struct {
 	const char *name; /* with its "=", or the beginning of many */
 	const char *value;
 } fixed[] = {
-	{ "PATH=", WARM_PATH }, { "LANG=", WARM_LANG }, { "NODE_", NULL },    { "LANGUAGE=", NULL },
-	{ "LC_", NULL },	{ "TZ=", NULL },	{ "UV_", NULL },      { "OPENSSL_", NULL },
-	{ "SSL_", NULL },
+	{ "PATH=", WARM_PATH }, { "LANG=", WARM_LANG }, { "NODE_", NULL },
+	{ "LANGUAGE=", NULL },  { "LC_", NULL },        { "TZ=", NULL },
+	{ "UV_", NULL },        { "OPENSSL_", NULL },   { "SSL_", NULL },
 };
 
 static bool is_servable_var(const char *var)

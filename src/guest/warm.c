@@ -15,8 +15,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "guest/user.h"
 #include "guest/node.h"
+#include "guest/user.h"
 #include "spec/warm.h"
 
 #define LOGIN_VARS 4
@@ -140,8 +140,7 @@ static int take_parked(struct warm *w)
 	w->parked_pid = parked.pid;
 	w->parked_end = NULL;
 	if (w->ends && parked.slot < WARM_SLOTS)
-		w->parked_end =
-			(const void *)(w->ends + (size_t)parked.slot * WARM_SLOT_SIZE);
+		w->parked_end = (const void *)(w->ends + (size_t)parked.slot * WARM_SLOT_SIZE);
 	return 0;
 }
 
@@ -165,8 +164,7 @@ static int take_ends(struct warm *w)
 	return 0;
 }
 
-bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status,
-		    struct rusage *ret_used)
+bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status, struct rusage *ret_used)
 {
 	if (!end || !__atomic_load_n(&end->is_said, __ATOMIC_ACQUIRE) || end->pid != pid)
 		return false;
@@ -215,8 +213,8 @@ static const struct {
 	const char *name;
 	const char *value;
 } fixed[] = {
-	{ "PATH", WARM_PATH }, { "HOME", WARM_HOME }, { "LANG", WARM_LANG }, { "LC_CTYPE", WARM_LANG },
-	{ "LC_ALL", WARM_LANG },
+	{ "PATH", WARM_PATH },     { "HOME", WARM_HOME },   { "LANG", WARM_LANG },
+	{ "LC_CTYPE", WARM_LANG }, { "LC_ALL", WARM_LANG },
 };
 
 static bool is_servable_var(const char *var)
@@ -305,9 +303,10 @@ static int send_order(int sock, const struct warm_run *run, struct warm_scratch 
 /* EXEC_LOGIN as for any program: variables of the request win over those of the passwd file. */
 static void add_login(struct guest_exec *e, const struct user *u, char store[][USER_PATH_MAX + 16])
 {
-	const char *const vars[LOGIN_VARS][2] = {
-		{ "HOME", u->home }, { "USER", u->name }, { "LOGNAME", u->name }, { "SHELL", u->shell }
-	};
+	const char *const vars[LOGIN_VARS][2] = { { "HOME", u->home },
+						  { "USER", u->name },
+						  { "LOGNAME", u->name },
+						  { "SHELL", u->shell } };
 
 	for (size_t i = 0; (e->flags & EXEC_LOGIN) && i < LOGIN_VARS; i++) {
 		size_t n = strlen(vars[i][0]);
@@ -315,7 +314,8 @@ static void add_login(struct guest_exec *e, const struct user *u, char store[][U
 
 		for (size_t k = 0; k < e->envc && !has; k++)
 			has = strncmp(e->envp[k], vars[i][0], n) == 0 && e->envp[k][n] == '=';
-		if (!has && str_format(store[i], sizeof(store[i]), "%s=%s", vars[i][0], vars[i][1]) == 0)
+		if (!has &&
+		    str_format(store[i], sizeof(store[i]), "%s=%s", vars[i][0], vars[i][1]) == 0)
 			e->envp[e->envc++] = store[i];
 	}
 	e->envp[e->envc] = NULL;

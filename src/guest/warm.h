@@ -1,5 +1,5 @@
-/* Interpreters that wait in the box: a Python forked from the template's, a Node started ahead. Each
- * serves one execution; what ran once is never used again. */
+/* Interpreters that wait in the box: a Python forked from the template's, a Node started ahead.
+ * Each serves one execution; what ran once is never used again. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,28 +21,30 @@ struct warm_user {
 };
 
 struct warm {
-	int python_fd;       /* owned: the in-box Python template's socket, -1: none */
-	int parked_fd;       /* owned: the socket of the Python that waits, -1: none */
+	int python_fd; /* owned: the in-box Python template's socket, -1: none */
+	int parked_fd; /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
 	const struct warm_end *parked_end; /* in ends */
-	const char *ends;    /* owned: WARM_SLOTS pages shared with the Pythons, NULL: none */
+	const char *ends;      /* owned: WARM_SLOTS pages shared with the Pythons, NULL: none */
 	struct warm_user user; /* who the next request most likely runs as */
-	struct warm_scratch *scratch; /* owned: made ahead, so that a request finds its memory at hand */
+	struct warm_scratch
+		*scratch;    /* owned: made ahead, so that a request finds its memory at hand */
 	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */
 };
 
 void warm_init(struct warm *w);
 void warm_done(struct warm *w);
-/* Waits until the Python behind python_fd has a parked child (it was forked before holt-init began). */
+/* Waits until the Python behind python_fd has a parked child (it was forked before holt-init
+ * began). */
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err);
-/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node. It
- * and what it starts carry `mark`. */
+/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node.
+ * It and what it starts carry `mark`. */
 int warm_start_node(struct warm *w, uint64_t mark, struct err *err);
-/* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request (a
- * PTY, another user): the caller then starts the interpreter cold. A Python is replaced by a new fork
- * of the in-box template on the next call.
- * ret->mark comes in as the mark that the interpreter is to take (GUEST_MARK_SUM) before it runs the
- * code, and goes out as the one it carries: a waiting Node was given its own when it was started. */
+/* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request
+ * (a PTY, another user): the caller then starts the interpreter cold. A Python is replaced by a new
+ * fork of the in-box template on the next call. ret->mark comes in as the mark that the interpreter
+ * is to take (GUEST_MARK_SUM) before it runs the code, and goes out as the one it carries: a
+ * waiting Node was given its own when it was started. */
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err);
 /* Whether a process has said that it ends, and then its wait status and what it used. */
 bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status,

@@ -11,8 +11,9 @@ struct err;
 int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err);
 /* Device files, as real nodes or (rootless) as empty files to bind onto. */
 int template_fill_devices(int root_fd, bool real, struct err *err);
-/* A /dev with nodes of its own, mounted nowhere yet: its descriptor. For boxes whose root is mounted
- * by their own user namespace, where the template's nodes do not work and would be shared. */
+/* A /dev with nodes of its own, mounted nowhere yet: its descriptor. For boxes whose root is
+ * mounted by their own user namespace, where the template's nodes do not work and would be shared.
+ */
 int template_make_dev(struct err *err);
 /* Names in /dev, NULL-terminated. */
 extern const char *const template_devices[];

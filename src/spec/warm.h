@@ -1,11 +1,11 @@
-/* What holt-init and the Pythons that wait in its box say to each other, over SOCK_SEQPACKET sockets
- * that were made before any foreign code ran.
+/* What holt-init and the Pythons that wait in its box say to each other, over SOCK_SEQPACKET
+ * sockets that were made before any foreign code ran.
  *
  * The in-box template first sends the memory in which its children say how they end. It parks one
- * Python by itself and another for each WARM_FORK; of each it tells by a struct warm_parked with the
- * new one's socket. A parked one takes one message: a struct warm_run, a
- * G_EXEC frame behind it, and its three standard streams. It answers an int, 0 or a negative errno (it
- * could not begin, and ends), only when the frame has a cwd. */
+ * Python by itself and another for each WARM_FORK; of each it tells by a struct warm_parked with
+ * the new one's socket. A parked one takes one message: a struct warm_run, a G_EXEC frame behind
+ * it, and its three standard streams. It answers an int, 0 or a negative errno (it could not begin,
+ * and ends), only when the frame has a cwd. */
 #pragma once
 
 #include <stdint.h>
@@ -21,8 +21,8 @@ struct warm_parked {
 };
 
 /* How a Python ends, said before it closes its streams and exits: taking its memory down takes the
- * kernel longer than a short program runs, and nobody has to wait for that. One page each, shared with
- * holt-init, which kills whoever has said it: it can be no lie. */
+ * kernel longer than a short program runs, and nobody has to wait for that. One page each, shared
+ * with holt-init, which kills whoever has said it: it can be no lie. */
 #define WARM_SLOTS 32
 #define WARM_SLOT_SIZE 4096
 struct warm_end {
@@ -44,8 +44,8 @@ struct warm_run {
 #define WARM_PYTHON_MIN 8
 #define WARM_PYTHON_MAX 13
 
-/* What the template interpreter is started with. A request for another start (other PYTHON* settings,
- * locale, home or search path) cannot be served by a copy of it. */
+/* What the template interpreter is started with. A request for another start (other PYTHON*
+ * settings, locale, home or search path) cannot be served by a copy of it. */
 #define WARM_PATH "/usr/local/bin:/usr/bin:/bin"
 #define WARM_HOME "/home/user"
 #define WARM_LANG "C.UTF-8"

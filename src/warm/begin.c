@@ -79,9 +79,9 @@ int begin_make_streams(struct python *py, struct err *err)
 		r = make_stream(py, STREAM_NO_IN);
 	for (int i = 0; i < 3 && r == 0; i++) /* what is replaced now need not be freed then */
 		r = py->api.sys_set(names[i][0], py->api.none) < 0 ||
-				    py->api.sys_set(names[i][1], py->api.none) < 0 ?
-			    -EIO :
-			    0;
+				    py->api.sys_set(names[i][1], py->api.none) < 0
+			    ? -EIO
+			    : 0;
 	if (r < 0)
 		py->api.err_print();
 	return r < 0 ? err_set(err, EIO, "streams of the interpreter") : 0;

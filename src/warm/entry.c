@@ -1,5 +1,5 @@
-/* Takes a Python over at its start. This object is preloaded into the template's own python3; libc's
- * start routine, which every program calls, is found here first and given another main(). */
+/* Takes a Python over at its start. This object is preloaded into the template's own python3;
+ * libc's start routine, which every program calls, is found here first and given another main(). */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 #define HOW "HOLT_WARM" /* "zygote:modules" or "template:modules" */
 
 typedef int main_fn(int, char **, char **);
-typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void),
+		     void *);
 
 /* Forgets a variable and wipes its text, which /proc/self/environ would show for ever. */
 static void forget(const char *name)

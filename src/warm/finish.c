@@ -13,7 +13,7 @@
 #include "spec/warm.h"
 #include "warm/python.h"
 
-#define FIRST_WITH_SLOTS 10 /* before, PyType_GetSlot() knew no built-in types */
+#define FIRST_WITH_SLOTS 10   /* before, PyType_GetSlot() knew no built-in types */
 #define EXIT_FLUSH_FAILED 120 /* what the interpreter says when its end fails */
 
 /* A module is taken from sys.modules again when the template did not ask for it: a bare interpreter
@@ -227,8 +227,8 @@ static void say_end(struct python *py, int status)
 	end->code = (uint32_t)status & 0xff;
 	end->user_us = to_us(own.ru_utime, children.ru_utime);
 	end->sys_us = to_us(own.ru_stime, children.ru_stime);
-	end->max_rss_kb = (uint64_t)(own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss :
-									  children.ru_maxrss);
+	end->max_rss_kb =
+		(uint64_t)(own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss);
 	__atomic_store_n(&end->is_said, 1, __ATOMIC_RELEASE);
 	(void)close_range(0, ~0u, 0);
 }

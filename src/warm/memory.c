@@ -92,7 +92,8 @@ struct memory *memory_prepare(void)
 	char *space;
 
 	m.heap = align_up(sbrk(0));
-	space = mmap(NULL, REGION + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	space = mmap(NULL, REGION + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		     -1, 0);
 	if (space == MAP_FAILED)
 		return NULL;
 	m.region = align_up(space);

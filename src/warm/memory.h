@@ -1,6 +1,7 @@
 /* Puts the template's heap on huge pages. A fork copies, and the end of a process takes down, one
  * entry for each page: with 4 KiB pages that is most of what a short run costs. A child that writes
- * still copies 4 KiB at a time. Best effort: where the kernel cannot do it, nothing is lost but time. */
+ * still copies 4 KiB at a time. Best effort: where the kernel cannot do it, nothing is lost but
+ * time. */
 #pragma once
 
 struct memory; /* opaque */

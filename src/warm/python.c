@@ -33,7 +33,8 @@ static int failed(struct python *py, struct err *err, const char *what)
 	return err_set(err, EIO, "%s", what);
 }
 
-/* As `python3 -c pass`: the interpreter parses the arguments and reads the environment by itself. */
+/* As `python3 -c pass`: the interpreter parses the arguments and reads the environment by itself.
+ */
 static int initialize(struct python *py, struct err *err)
 {
 	static char *const argv[] = { (char *)(uintptr_t) "python3", (char *)(uintptr_t) "-c",
@@ -58,8 +59,7 @@ static int make_tools(struct python *py, struct err *err)
 	struct py_object *done;
 
 	py->tools = py->api.dict_new();
-	if (!py->tools ||
-	    py->api.dict_set(py->tools, "__builtins__", py->api.get_builtins()) < 0)
+	if (!py->tools || py->api.dict_set(py->tools, "__builtins__", py->api.get_builtins()) < 0)
 		return failed(py, err, "namespace of the template interpreter");
 	done = py->api.run_string(warm_reset_py, PY_FILE_INPUT, py->tools, py->tools, NULL);
 	if (!done)
@@ -135,8 +135,8 @@ int python_after_fork_child(struct python *py, struct err *err)
 }
 
 /* From 3.13 on a command's source lines are shown in tracebacks. */
-static struct py_object *run_with_source(struct python *py, const char *code, struct py_object *dict,
-					 struct py_flags *flags)
+static struct py_object *run_with_source(struct python *py, const char *code,
+					 struct py_object *dict, struct py_flags *flags)
 {
 	struct py_object *compiled = py->api.compile(code, "<string>", PY_FILE_INPUT, flags, -1);
 	struct py_object *text = py->api.text_new(code), *kept = NULL, *result = NULL;
@@ -205,7 +205,8 @@ int python_touch(struct python *py, struct err *err)
 		e->envp[e->envc++] = "LANG=" WARM_LANG;
 		r = begin_run(py, e);
 		if (r == -ESTALE)
-			_exit(1); /* no copy will do in this box any more: holt-init starts fresh ones */
+			_exit(1); /* no copy will do in this box any more: holt-init starts fresh
+				     ones */
 		result = py->api.run_string(e->code, PY_FILE_INPUT, dict, dict, NULL);
 	}
 	if (r < 0 || !result)

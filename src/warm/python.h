@@ -1,4 +1,5 @@
-/* A Python inside this process: started as `python3 -c` would be, forked, given one program to run. */
+/* A Python inside this process: started as `python3 -c` would be, forked, given one program to run.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,17 +18,17 @@ enum python_stream { STREAM_IN, STREAM_OUT, STREAM_ERR, STREAM_NO_IN, PYTHON_STR
 
 struct python {
 	struct symbols api;
-	struct py_object *tools;                 /* owned: the namespace of reset.py */
-	struct py_object *freeze, *unfreeze;     /* owned: of gc */
-	struct py_object *get_objects;           /* owned: of gc */
-	struct py_object *run_exits;             /* owned: atexit._run_exitfuncs */
-	struct py_object *probes[PYTHON_PROBES]; /* owned: see finish.c */
-	long baseline[PYTHON_PROBES];            /* what they answer in the template */
-	struct py_object *out, *err;             /* not held: the streams as they were made */
+	struct py_object *tools;                   /* owned: the namespace of reset.py */
+	struct py_object *freeze, *unfreeze;       /* owned: of gc */
+	struct py_object *get_objects;             /* owned: of gc */
+	struct py_object *run_exits;               /* owned: atexit._run_exitfuncs */
+	struct py_object *probes[PYTHON_PROBES];   /* owned: see finish.c */
+	long baseline[PYTHON_PROBES];              /* what they answer in the template */
+	struct py_object *out, *err;               /* not held: the streams as they were made */
 	struct py_object *streams[PYTHON_STREAMS]; /* owned: made ahead; NULL once used */
-	struct warm_end *end;                    /* where a child says how it ends */
-	const char *user_site;                   /* the user's own packages; "" when not looked at */
-	bool has_clock;                          /* a module of the template keeps its start time */
+	struct warm_end *end;                      /* where a child says how it ends */
+	const char *user_site; /* the user's own packages; "" when not looked at */
+	bool has_clock;        /* a module of the template keeps its start time */
 };
 
 /* Starts the interpreter and imports `modules` ("numpy,json"); one that cannot be imported is an

@@ -208,7 +208,8 @@ int serve_boxes(struct python *py)
 			make_box(py, &j);
 		children += pid > 0;
 		for (int i = 0; i < ZYGOTE_FDS; i++)
-			(void)fd_close(j.fds[i]); /* a failed fork is seen as the end of the socket */
+			(void)fd_close(
+				j.fds[i]); /* a failed fork is seen as the end of the socket */
 	}
 }
 

@@ -1,4 +1,5 @@
-/* The template interpreter of all boxes of a template ("zygote"): forks each box's first process. */
+/* The template interpreter of all boxes of a template ("zygote"): forks each box's first process.
+ */
 #pragma once
 
 struct err;

@@ -1,5 +1,5 @@
-/* The interpreter's C API as found in the running process. Only functions that are the same in every
- * supported version, so one build of this file serves all of them. */
+/* The interpreter's C API as found in the running process. Only functions that are the same in
+ * every supported version, so one build of this file serves all of them. */
 #pragma once
 
 #include <stddef.h>
@@ -81,11 +81,11 @@ struct symbols {
 			    struct py_object *traceback);
 	void (*decref)(struct py_object *o);
 	struct py_object **keyboard_interrupt; /* PyExc_KeyboardInterrupt */
-	struct py_object **system_exit;	       /* PyExc_SystemExit */
-	struct py_object *type_type;	       /* PyType_Type */
-	struct py_object *module_type;	       /* PyModule_Type */
-	struct py_object *none;		       /* Py_None */
-	int minor;			       /* of version 3 */
+	struct py_object **system_exit;        /* PyExc_SystemExit */
+	struct py_object *type_type;           /* PyType_Type */
+	struct py_object *module_type;         /* PyModule_Type */
+	struct py_object *none;                /* Py_None */
+	int minor;                             /* of version 3 */
 };
 
 /* -ENOEXEC when the program is not a Python, or not one that we know. */

@@ -28,7 +28,7 @@
 #define SOCK_AT 3
 #define TOUCHED 4096 /* bytes of a request that are at hand */
 #define STACK_TOUCHED (48 << 10)
-#define TOUCHES 2    /* the second goes through memory that the first one freed */
+#define TOUCHES 2 /* the second goes through memory that the first one freed */
 
 /* One request as it came in; lives as long as the process, whose environment points into it. */
 struct order {
@@ -141,8 +141,7 @@ static void start_fresh(const struct guest_exec *e)
 	argv[2] = e->code;
 	for (size_t i = 0; i < e->argc; i++)
 		argv[3 + i] = e->argv[i];
-	(void)execvpe("python3", (char *const *)(uintptr_t)argv,
-		      (char *const *)(uintptr_t)e->envp);
+	(void)execvpe("python3", (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)e->envp);
 }
 
 static _Noreturn void run_order(struct python *py, int sock, struct order *o)
@@ -165,8 +164,8 @@ static _Noreturn void run_order(struct python *py, int sock, struct order *o)
 /* Small requests fit into what is written to here: no page of it is new when they come. */
 static struct order *make_order(void)
 {
-	struct order *o = mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct order *o =
+		mmap(NULL, sizeof(*o), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (o == MAP_FAILED)
 		return NULL;
@@ -204,7 +203,8 @@ int worker_make_ends(struct worker_ends *ret, struct err *err)
 static struct warm_end *keep_slot(const struct worker_ends *ends, unsigned slot)
 {
 	char *own = ends->slots + (size_t)slot * WARM_SLOT_SIZE;
-	char *behind = own + WARM_SLOT_SIZE, *end = ends->slots + (size_t)WARM_SLOTS * WARM_SLOT_SIZE;
+	char *behind = own + WARM_SLOT_SIZE,
+	     *end = ends->slots + (size_t)WARM_SLOTS * WARM_SLOT_SIZE;
 
 	if (own > ends->slots)
 		(void)munmap(ends->slots, (size_t)(own - ends->slots));
@@ -263,8 +263,8 @@ static int fork_parked(struct python *py, int theirs, int ours, const struct wor
 	return status == 0 ? 0 : -EAGAIN;
 }
 
-/* Parks one and hands its socket over once it waits. A child that died on the way is told as pid -1,
- * so that holt-init does not wait for it. */
+/* Parks one and hands its socket over once it waits. A child that died on the way is told as pid
+ * -1, so that holt-init does not wait for it. */
 static int add_parked(struct python *py, int sock, struct worker_ends *ends)
 {
 	int pair[2], r;

@@ -1,5 +1,5 @@
-/* The Pythons of one box: the in-box template, which never runs foreign code, and its children, each
- * of which runs one program and ends. */
+/* The Pythons of one box: the in-box template, which never runs foreign code, and its children,
+ * each of which runs one program and ends. */
 #pragma once
 
 struct err;

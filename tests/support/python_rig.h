@@ -1,4 +1,5 @@
-/* A template Python outside any box: python3 with holt-warm.so preloaded, as the in-box template. */
+/* A template Python outside any box: python3 with holt-warm.so preloaded, as the in-box template.
+ */
 #pragma once
 
 #include <sys/types.h>

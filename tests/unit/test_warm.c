@@ -167,8 +167,9 @@ static void the_environment_is_the_requests(void **state)
 static void nothing_of_the_machinery_shows(void **state)
 {
 	struct rig *rig = rig_of(state);
-	struct guest_exec e = python_exec(rig, "import os; e = open('/proc/self/environ').read()\n"
-					       "print('HOLT' in e, 'holt' in e, sorted(os.listdir('/proc/self/fd')))");
+	struct guest_exec e = python_exec(
+		rig, "import os; e = open('/proc/self/environ').read()\n"
+		     "print('HOLT' in e, 'holt' in e, sorted(os.listdir('/proc/self/fd')))");
 	struct buf out = { 0 };
 
 	assert_int_equal(run(rig, &e, &out), 0);
@@ -179,8 +180,9 @@ static void nothing_of_the_machinery_shows(void **state)
 static void the_mark_is_taken_before_the_code_runs(void **state)
 {
 	struct rig *rig = rig_of(state);
-	struct guest_exec e = python_exec(rig, "print([l for l in open('/proc/self/limits')\n"
-					       "if l.startswith(('Max file locks', 'Max resident'))])");
+	struct guest_exec e =
+		python_exec(rig, "print([l for l in open('/proc/self/limits')\n"
+				 "if l.startswith(('Max file locks', 'Max resident'))])");
 	struct spawned s = { .in = -1, .out = -1, .err = -1, .mark = 77 };
 	struct buf out = { 0 };
 
@@ -224,8 +226,10 @@ static void standard_input_is_a_pipe_of_its_own(void **state)
 
 static void what_needs_another_start_is_refused(void **state)
 {
-	static const char *const vars[] = { "PYTHONHASHSEED=0", "PYTHONPATH=/x", "LC_ALL=C", "LANG=de_DE.UTF-8",
-					    "PATH=/opt/bin",	"HOME=/elsewhere" };
+	static const char *const vars[] = {
+		"PYTHONHASHSEED=0", "PYTHONPATH=/x", "LC_ALL=C",
+		"LANG=de_DE.UTF-8", "PATH=/opt/bin", "HOME=/elsewhere"
+	};
 	struct rig *rig = rig_of(state);
 	struct buf out = { 0 };
 
@@ -363,7 +367,9 @@ static void preloaded_modules_are_there(void **state)
 /* Root alone can become the box's user. */
 static void a_waiting_node_runs_the_code_once(void **state)
 {
-	struct guest_exec e = { .kind = EXEC_NODE, .user = "", .cwd = "/", .code = "console.log(process.argv[1])" };
+	struct guest_exec e = {
+		.kind = EXEC_NODE, .user = "", .cwd = "/", .code = "console.log(process.argv[1])"
+	};
 	struct spawned s = { .in = -1, .out = -1, .err = -1 };
 	struct err err = { 0 };
 	struct buf out = { 0 };

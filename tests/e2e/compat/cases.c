@@ -41,7 +41,10 @@ static void unescape(struct buf *b, const char *s)
 			continue;
 		}
 		s++;
-		(void)buf_putc(b, (char)(*s == 'n' ? '\n' : *s == '0' ? '\0' : *s == 'r' ? '\r' : *s));
+		(void)buf_putc(b, (char)(*s == 'n'   ? '\n'
+					 : *s == '0' ? '\0'
+					 : *s == 'r' ? '\r'
+						     : *s));
 	}
 }
 
@@ -60,7 +63,9 @@ static int set_flag(struct test_case *c, const char *line)
 	struct {
 		const char *word;
 		bool *flag;
-	} flags[] = { { "node", &c->node }, { "distinct", &c->distinct }, { "cold", &c->served_cold } };
+	} flags[] = { { "node", &c->node },
+		      { "distinct", &c->distinct },
+		      { "cold", &c->served_cold } };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (strcmp(line, flags[i].word) == 0) {

@@ -1,5 +1,5 @@
-/* A file of small programs. A case begins with `=== name`; lines that begin with `--- ` say more, and
- * what follows is the code, up to the next case:
+/* A file of small programs. A case begins with `=== name`; lines that begin with `--- ` say more,
+ * and what follows is the code, up to the next case:
  *
  *   --- node            it is JavaScript (else Python)
  *   --- arg TEXT        one more argument
@@ -31,7 +31,7 @@ struct test_case {
 };
 
 struct cases {
-	char *text; /* owned, cut into strings */
+	char *text;              /* owned, cut into strings */
 	struct test_case *items; /* owned */
 	size_t len, cap;
 };

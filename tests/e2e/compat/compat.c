@@ -1,6 +1,6 @@
 /* Runs every case of a cases file twice, in a box with waiting interpreters and in one without, and
- * compares what came out: an interpreter that waited must behave as a fresh one. See cases.h for the
- * format. usage: compat LAUNCHER [-v] [-k TEXT] FILE... */
+ * compares what came out: an interpreter that waited must behave as a fresh one. See cases.h for
+ * the format. usage: compat LAUNCHER [-v] [-k TEXT] FILE... */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +108,8 @@ static void close_box(struct bench *b, struct boxed *box)
 	(void)launcher_destroy_sync(b->launcher, box->box.id, NULL, NULL);
 }
 
-static int run_in(struct boxed *box, const struct test_case *c, const char *code, struct outcome *ret,
-		  struct err *err)
+static int run_in(struct boxed *box, const struct test_case *c, const char *code,
+		  struct outcome *ret, struct err *err)
 {
 	struct guest_exec e = { .kind = c->node ? EXEC_NODE : EXEC_PYTHON,
 				.flags = (uint8_t)(EXEC_LOGIN | (c->has_stdin ? EXEC_STDIN : 0)),
