@@ -49,7 +49,7 @@ struct attack_table {
 extern const struct attack_table attacks_resource, attacks_memory, attacks_life, attacks_output;
 extern const struct attack_table attacks_kernel, attacks_proc, attacks_file, attacks_api;
 extern const struct attack_table attacks_tar, attacks_net, attacks_control, attacks_time;
-extern const struct attack_table attacks_image, attacks_level;
+extern const struct attack_table attacks_bulk, attacks_image, attacks_level;
 extern const struct attack_table attacks_leak, attacks_cross, attacks_crash;
 
 struct box {
@@ -89,7 +89,8 @@ int world_start_launcher(struct world *w, struct launcher **ret);
 void world_attack(struct world *w, const struct attack *a);
 void world_check(struct world *w); /* outside: fails the running test */
 void world_skip(struct world *w, const char *why) __attribute__((noreturn));
-/* Splits a command line; '@' words become pids, paths, ports and secrets of the machine. */
+/* expand.c: splits a command line; '@' words become pids, paths, ports and secrets of the machine.
+ */
 size_t world_expand(struct world *w, const char *line, struct buf *ret_text, const char **ret_argv,
 		    size_t max);
 
@@ -104,7 +105,7 @@ void box_expect_answer(struct box *b); /* a ping, within a second */
 
 /* An execution or a file operation under way. */
 struct op {
-	bool started, ended;
+	bool started, warm, ended;
 	int code; /* positive errno of failed() */
 	uint32_t id, pid;
 	uint64_t count; /* of done() */

@@ -130,8 +130,8 @@ static void on_started(void *user, uint32_t pid, bool warm)
 {
 	struct op *op = user;
 
-	(void)warm;
 	op->started = true;
+	op->warm = warm;
 	op->pid = pid;
 }
 

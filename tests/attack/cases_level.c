@@ -110,6 +110,7 @@ static void expect_python(struct world *w, const char *code, struct buf *ret)
 		fail_msg("python: %s", op.text);
 	if (op.exit.code != 0 || !strstr(buf_str(&op.out), "held"))
 		fail_msg("python: code %u: %s%s", op.exit.code, buf_str(&op.out), buf_str(&op.err));
+	assert_true(op.warm); /* else nothing was attacked */
 	if (ret)
 		(void)buf_append(ret, buf_str(&op.out), op.out.len);
 	op_done(&op);
@@ -133,6 +134,7 @@ static const char confined[] =
 	"assert set(fds) <= {'0', '1', '2'}, fds\n"
 	"assert 'HOLT_ATTACK_SECRET' not in os.environ, os.environ\n"
 	"maps = [l for l in open('/proc/self/maps') if l.split()[1][1] + l.split()[1][3] == 'ws']\n"
+	"maps = [l for l in maps if 'memfd:ends' not in l]\n" /* W4 is about that one */
 	"assert not maps, maps\n"
 	"for pid in os.listdir('/proc'):\n"
 	"    if pid.isdigit() and int(pid) != os.getpid():\n"
@@ -142,6 +144,28 @@ static const char confined[] =
 	"            except OSError:\n"
 	"                continue\n"
 	"            raise SystemExit('broken: /proc/%s/%s opens' % (pid, name))\n"
+	"print('held')\n";
+
+/* The one page that a run shares, to say how it ends: no way from there to another run's. */
+static const char grown[] =
+	"import ctypes, os\n"
+	"libc = ctypes.CDLL(None, use_errno=True)\n"
+	"libc.mremap.restype = ctypes.c_void_p\n"
+	"for line in open('/proc/self/maps'):\n"
+	"    if line.split()[1][1] + line.split()[1][3] != 'ws':\n"
+	"        continue\n"
+	"    start, end = (int(x, 16) for x in line.split()[0].split('-'))\n"
+	"    assert end - start <= 4096, line\n"
+	"    new = libc.mremap(ctypes.c_void_p(start), ctypes.c_size_t(4096), "
+	"ctypes.c_size_t(8192), 1)\n"
+	"    if new in (None, 2**64 - 1):\n"
+	"        continue\n"
+	"    pid = os.fork()\n"
+	"    if pid == 0:\n"
+	"        print(line, hex(new))\n"
+	"        ctypes.memset(new + 4096, 65, 1)\n" /* SIGBUS where there is nothing behind it */
+	"        os._exit(0)\n"
+	"    assert os.waitpid(pid, 0)[1] != 0, 'the page behind ours can be written'\n"
 	"print('held')\n";
 
 static const char numbers[] =
@@ -163,16 +187,40 @@ static void define_warm(struct world *w)
 		fail_msg("template: %s", err.text);
 }
 
+/* A box with a Python waiting in it; the first ones may come before the template interpreter is up.
+ */
+static void open_warm(struct world *w)
+{
+	for (int i = 0; i < 100; i++) {
+		box_open(w, &w->box, TEMPLATE_WARM, NULL);
+		if (w->box.l.flags & BOX_WARM_PYTHON)
+			return;
+		box_close(w, &w->box, NULL);
+		(void)usleep(100000);
+	}
+	fail_msg("no box has a waiting Python");
+}
+
 static void warm_python_is_confined(struct world *w, const struct attack *a)
 {
 	(void)a;
 	define_warm(w);
 	for (int i = 0; i < 5; i++) {
-		box_open(w, &w->box, TEMPLATE_WARM, NULL);
+		open_warm(w);
 		expect_python(w, confined, NULL);
 		expect_python(w, confined, NULL); /* the second fork of the box's own template */
 		box_close(w, &w->box, NULL);
 	}
+}
+
+static void shared_pages_do_not_grow(struct world *w, const struct attack *a)
+{
+	(void)a;
+	define_warm(w);
+	open_warm(w);
+	for (int i = 0; i < 3; i++)
+		expect_python(w, grown, NULL);
+	box_close(w, &w->box, NULL);
 }
 
 /* Two runs, in one box and in another: no random state, seed or name in common. */
@@ -184,7 +232,7 @@ static void warm_pythons_share_nothing(struct world *w, const struct attack *a)
 	(void)a;
 	define_warm(w);
 	while (n < COUNT(seen)) {
-		box_open(w, &w->box, TEMPLATE_WARM, NULL);
+		open_warm(w);
 		expect_python(w, numbers, &seen[n++]);
 		expect_python(w, numbers, &seen[n++]);
 		expect_python(w,
@@ -227,7 +275,7 @@ static void broken_pythons_break_alone(struct world *w, const struct attack *a)
 					.code = ends[i] };
 		struct op op;
 
-		box_open(w, &w->box, TEMPLATE_WARM, NULL);
+		open_warm(w);
 		box_start_argv(&w->box, &e, &op);
 		assert_true(box_wait(&w->box, &op, 20000));
 		op_done(&op);
@@ -262,6 +310,12 @@ static const struct attack rows[] = {
 	  0,
 	  { 0 },
 	  warm_pythons_share_nothing },
+	{ "W4 a warm Python cannot reach from its own shared page to another's",
+	  NULL,
+	  0,
+	  0,
+	  { 0 },
+	  shared_pages_do_not_grow },
 	{ "W3 a warm Python that breaks breaks alone",
 	  NULL,
 	  0,

@@ -47,17 +47,11 @@ static void splice_in(int fd)
 	(void)close(p[1]);
 }
 
-static int write_lower(int argc, char **argv)
+/* The ways by a mapping: shared, shared and then made writable, private and dropped. */
+static int write_by_map(int fd, const char *path)
 {
-	const char *path = text(argc, argv, 0, SHARED_FILE);
-	uint64_t before = checksum(path);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), own = memfd_create("x", 0);
 	void *p;
 
-	if (fd < 0 || !before)
-		return not_here("%s: %s", path, strerror(errno));
-	if (open(path, O_WRONLY | O_CLOEXEC) >= 0 || open(path, O_RDWR | O_CLOEXEC) >= 0)
-		return broken("%s opens for writing", path);
 	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED || mprotect(p, 4096, PROT_READ | PROT_WRITE) == 0)
 		return broken("%s can be mapped for writing", path);
@@ -66,15 +60,45 @@ static int write_lower(int argc, char **argv)
 		memset(p, 'X', 16); /* a copy of ours */
 		(void)madvise(p, 4096, MADV_DONTNEED);
 	}
-	splice_in(fd);
+	return 0;
+}
+
+/* The ways by a call on a descriptor that is open for reading. Modes and sizes are the present
+ * ones. */
+static int write_by_call(int fd, const char *path)
+{
+	int own = memfd_create("x", 0);
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return not_here("%s: %s", path, strerror(errno));
 	if (write(own, "XXXX", 4) == 4 &&
 	    copy_file_range(own, &(off_t){ 0 }, fd, &(off_t){ 0 }, 4, 0) > 0)
 		return broken("copy_file_range writes to %s", path);
 	if (ioctl(fd, 0x40049409 /* FICLONE */, own) == 0)
 		return broken("FICLONE replaces %s", path);
-	if (fallocate(fd, 0, 0, 1) == 0 || ftruncate(fd, 1) == 0 || fchmod(fd, 0777) == 0 ||
-	    futimens(fd, NULL) == 0)
+	if (fallocate(fd, 0, 0, 1) == 0 || ftruncate(fd, st.st_size) == 0 ||
+	    fchmod(fd, st.st_mode & 07777) == 0 || futimens(fd, NULL) == 0)
 		return broken("%s can be changed", path);
+	return 0;
+}
+
+static int write_lower(int argc, char **argv)
+{
+	const char *path = text(argc, argv, 0, SHARED_FILE);
+	uint64_t before = checksum(path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0 || !before)
+		return not_here("%s: %s", path, strerror(errno));
+	if (open(path, O_WRONLY | O_CLOEXEC) >= 0 || open(path, O_RDWR | O_CLOEXEC) >= 0)
+		return broken("%s opens for writing", path);
+	r = write_by_map(fd, path);
+	if (r == 0)
+		r = write_by_call(fd, path);
+	if (r != 0)
+		return r;
+	splice_in(fd);
 	if (checksum(path) != before)
 		return broken("%s has other contents now", path);
 	return held("%s is as it was", path);
@@ -108,6 +132,8 @@ static int deface(int argc, char **argv)
 	int done = 0;
 
 	(void)argc, (void)argv;
+	if (!in_a_box())
+		return not_here("this does not look like a box");
 	done += spill("/usr/holt-defaced", "defaced\n") == 0;
 	done += spill("/etc/holt-defaced", "defaced\n") == 0;
 	done += spill("/holt-defaced", "defaced\n") == 0;

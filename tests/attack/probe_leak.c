@@ -54,30 +54,41 @@ static bool is_our_own(const struct search *s, const char *path)
 	       (strstr(path, "/mem") || strstr(path, "/pagemap"));
 }
 
+static int search_tree(struct search *s, const char *dir, int depth);
+
+/* One name: itself, what it holds, or where it points. */
+static int search_entry(struct search *s, const char *path, const char *name, int depth)
+{
+	char target[1024];
+	struct stat st;
+	ssize_t n;
+
+	if (is_our_own(s, path) || strncmp(path, "/usr/", 5) == 0 || lstat(path, &st) < 0)
+		return 0;
+	if (find_secret(s, name, strlen(name)))
+		return broken("a name tells: %s", path);
+	if (S_ISDIR(st.st_mode))
+		return search_tree(s, path, depth + 1);
+	if (S_ISREG(st.st_mode))
+		return search_file(s, path);
+	n = S_ISLNK(st.st_mode) ? readlink(path, target, sizeof(target)) : 0;
+	if (n > 0 && find_secret(s, target, (size_t)n))
+		return broken("%s points to %.*s", path, (int)n, target);
+	return 0;
+}
+
 static int search_tree(struct search *s, const char *dir, int depth)
 {
 	DIR *d = depth > 7 ? NULL : opendir(dir);
 	int found = 0;
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
-		char path[1024], target[1024];
-		struct stat st;
-		ssize_t n;
+		char path[1024];
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") ? dir : "", e->d_name);
-		if (is_our_own(s, path) || strncmp(path, "/usr/", 5) == 0 || lstat(path, &st) < 0)
-			continue;
-		if (find_secret(s, e->d_name, strlen(e->d_name)))
-			found = broken("a name tells: %s", path);
-		else if (S_ISDIR(st.st_mode))
-			found = search_tree(s, path, depth + 1);
-		else if (S_ISREG(st.st_mode))
-			found = search_file(s, path);
-		else if (S_ISLNK(st.st_mode) && (n = readlink(path, target, sizeof(target))) > 0 &&
-			 find_secret(s, target, (size_t)n))
-			found = broken("%s points to %.*s", path, (int)n, target);
+		found = search_entry(s, path, e->d_name, depth);
 	}
 	if (d)
 		(void)closedir(d);

@@ -23,6 +23,8 @@ static void arguments(long nr, long args[6])
 		args[0] = 1; /* AF_UNIX of a bad type */
 	if (nr == SYS_socketpair)
 		args[0] = 1;
+	if (nr == SYS_prlimit64)
+		args[0] = 0; /* one's own limit of a bad number */
 	if (nr == SYS_clone)
 		args[0] = 0x00010000 /* CLONE_THREAD alone: EINVAL */;
 }
