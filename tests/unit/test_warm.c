@@ -327,6 +327,7 @@ static void a_template_that_says_nonsense_is_dropped(void **state)
 	assert_string_equal(err.text, "the waiting Python is gone");
 	assert_int_equal(w.python_fd, -1);
 	(void)close(pair[1]);
+	warm_done(&w);
 }
 
 static void a_module_that_is_missing_leaves_no_template(void **state)

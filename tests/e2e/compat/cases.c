@@ -65,7 +65,8 @@ static int set_flag(struct test_case *c, const char *line)
 		bool *flag;
 	} flags[] = { { "node", &c->node },
 		      { "distinct", &c->distinct },
-		      { "cold", &c->served_cold } };
+		      { "cold", &c->served_cold },
+		      { "loose", &c->loose } };
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (strcmp(line, flags[i].word) == 0) {

@@ -8,6 +8,7 @@
  *   --- stdin TEXT      standard input, with \n and \0 (an empty TEXT is an empty input)
  *   --- distinct        run several times, every output must differ
  *   --- cold            must be served by a fresh interpreter
+ *   --- loose           helpers of its own may or may not outlive it by a moment
  *   --- first           what follows, up to `--- then`, runs before in the same box
  */
 #pragma once
@@ -27,7 +28,7 @@ struct test_case {
 	const char *args[CASE_LIST_MAX], *env[CASE_LIST_MAX];
 	size_t argc, envc;
 	struct buf in; /* owned */
-	bool has_stdin, node, distinct, served_cold;
+	bool has_stdin, node, distinct, served_cold, loose;
 };
 
 struct cases {

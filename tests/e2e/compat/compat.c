@@ -195,6 +195,10 @@ static void compare(struct bench *b, const struct test_case *c)
 
 	if (r == 0)
 		r = run_case(b, c, COLD_TEMPLATE, &cold, &err);
+	if (c->loose) {
+		warm.flags &= ~(uint32_t)EXIT_LEFTOVERS;
+		cold.flags &= ~(uint32_t)EXIT_LEFTOVERS;
+	}
 	if (r < 0)
 		verdict(b, c, false, err.text);
 	else if (warm.warm == c->served_cold || cold.warm)
