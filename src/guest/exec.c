@@ -29,6 +29,7 @@ static void free_exec(struct exec *x)
 	deadline_clear(&x->deadline);
 	out_done(&x->out);
 	in_done(&x->in);
+	warm_end_free(x->end);
 	list_remove(&x->node);
 	free(x);
 }

@@ -18,7 +18,7 @@ struct exec {
 	uint64_t mark;
 	pid_t pid;   /* 0 once reaped */
 	pid_t ended; /* it has said that it ends, and may take a moment; 0: no such */
-	const struct warm_end *end; /* borrowed: where it says so, or NULL */
+	const struct warm_end *end; /* owned: where it says so, or NULL */
 	int64_t newest; /* the newest pid when it was begun, itself included; -1: not known */
 	enum exec_phase phase;
 	bool is_reaped;

@@ -16,7 +16,7 @@ struct spawned {
 	int in, out, err; /* owned; with a PTY `out` is the master, and `in` a duplicate of it */
 	unsigned char warm;
 	uint64_t mark;              /* what it and all its descendants carry: see GUEST_MARK_SUM */
-	const struct warm_end *end; /* borrowed: where it may say how it ends; NULL: nowhere */
+	const struct warm_end *end; /* owned: where it may say how it ends; NULL: nowhere */
 };
 
 struct spawn_plan {

@@ -20,7 +20,6 @@
 #include "spec/warm.h"
 
 #define LOGIN_VARS 4
-#define ENDS_SIZE ((size_t)WARM_SLOTS * WARM_SLOT_SIZE)
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
 
 /* A request on its way to an interpreter. */
@@ -44,9 +43,8 @@ void warm_done(struct warm *w)
 	w->parked_fd = fd_close(w->parked_fd);
 	spawn_close(&w->node);
 	free(TAKE(w->scratch));
-	if (w->ends)
-		(void)munmap((void *)(uintptr_t)w->ends, ENDS_SIZE);
-	w->ends = NULL;
+	warm_end_free(w->parked_end);
+	w->parked_end = NULL;
 }
 
 static struct warm_scratch *need_scratch(struct warm *w)
@@ -63,6 +61,8 @@ static void drop_parked(struct warm *w)
 {
 	w->parked_fd = fd_close(w->parked_fd);
 	w->parked_pid = 0;
+	warm_end_free(w->parked_end);
+	w->parked_end = NULL;
 }
 
 /* Without the template there is no Python any more; those that wait are served. */
@@ -121,47 +121,41 @@ static int load_user(struct warm *w, const char *name, struct user *ret)
 	return r;
 }
 
+/* Read-only, and NULL when it cannot be had: then its end is seen when it is reaped. */
+static const struct warm_end *map_end(int fd)
+{
+	void *page = mmap(NULL, WARM_END_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+}
+
 /* Takes the next parked Python from the template. */
 static int take_parked(struct warm *w)
 {
 	struct warm_parked parked;
-	size_t nfds = 1;
+	int fds[WARM_PARKED_FDS] = { -1, -1 };
+	size_t nfds = WARM_PARKED_FDS;
 	ssize_t n = wait_readable(w->python_fd);
-	int fd = -1;
 
 	if (n == 0)
-		n = fd_recv(w->python_fd, &parked, sizeof(parked), &fd, &nfds);
-	if (n != (ssize_t)sizeof(parked) || nfds != 1 || parked.pid <= 0) {
-		(void)fd_close(fd);
+		n = fd_recv(w->python_fd, &parked, sizeof(parked), fds, &nfds);
+	if (n != (ssize_t)sizeof(parked) || nfds != WARM_PARKED_FDS || parked.pid <= 0) {
+		for (size_t i = 0; n >= 0 && i < nfds; i++)
+			(void)fd_close(fds[i]);
 		drop_template(w);
 		return -ENOENT;
 	}
-	w->parked_fd = fd;
+	w->parked_fd = fds[WARM_PARKED_SOCK];
 	w->parked_pid = parked.pid;
-	w->parked_end = NULL;
-	if (w->ends && parked.slot < WARM_SLOTS)
-		w->parked_end = (const void *)(w->ends + (size_t)parked.slot * WARM_SLOT_SIZE);
+	w->parked_end = map_end(fds[WARM_PARKED_END]);
+	(void)close(fds[WARM_PARKED_END]);
 	return 0;
 }
 
-/* The first message of the template. */
-static int take_ends(struct warm *w)
+void warm_end_free(const struct warm_end *end)
 {
-	size_t nfds = 1;
-	_close_ int fd = -1;
-	char word;
-	ssize_t n = wait_readable(w->python_fd);
-	void *ends;
-
-	if (n == 0)
-		n = fd_recv(w->python_fd, &word, 1, &fd, &nfds);
-	if (n != 1 || nfds != 1) {
-		drop_template(w);
-		return -ENOENT;
-	}
-	ends = mmap(NULL, ENDS_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-	w->ends = ends == MAP_FAILED ? NULL : ends;
-	return 0;
+	if (end)
+		(void)munmap((void *)(uintptr_t)end, WARM_END_SIZE);
 }
 
 bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status, struct rusage *ret_used)
@@ -186,9 +180,7 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	(void)need_scratch(w);
 	w->python_fd = python_fd;
 	(void)fd_cloexec(python_fd, true);
-	r = take_ends(w);
-	if (r == 0)
-		r = take_parked(w);
+	r = take_parked(w);
 	return r < 0 ? err_set(err, ENOENT, "the waiting Python is gone") : 0;
 }
 
@@ -334,10 +326,11 @@ static int take_python(struct warm *w, const struct user *u, struct spawned *ret
 	if (r == 0)
 		r = send_order(w->parked_fd, &run, w->scratch, fds);
 	ours.pid = w->parked_pid;
-	ours.end = w->parked_end;
+	ours.end = TAKE(w->parked_end);
 	drop_parked(w);
 	close_streams(fds);
 	if (r < 0) {
+		warm_end_free(ours.end);
 		spawn_close(&ours);
 		return -ENOENT;
 	}

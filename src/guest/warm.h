@@ -24,9 +24,8 @@ struct warm {
 	int python_fd; /* owned: the in-box Python template's socket, -1: none */
 	int parked_fd; /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
-	const struct warm_end *parked_end; /* in ends */
-	const char *ends;      /* owned: WARM_SLOTS pages shared with the Pythons, NULL: none */
-	struct warm_user user; /* who the next request most likely runs as */
+	const struct warm_end *parked_end; /* owned: its page; NULL: none */
+	struct warm_user user;             /* who the next request most likely runs as */
 	struct warm_scratch
 		*scratch;    /* owned: made ahead, so that a request finds its memory at hand */
 	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */
@@ -49,5 +48,6 @@ int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, s
 /* Whether a process has said that it ends, and then its wait status and what it used. */
 bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status,
 		    struct rusage *ret_used);
+void warm_end_free(const struct warm_end *end); /* takes NULL */
 /* A reaped pid that was a waiting interpreter: forget it. */
 void warm_reaped(struct warm *w, pid_t pid);

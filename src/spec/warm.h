@@ -1,11 +1,11 @@
 /* What holt-init and the Pythons that wait in its box say to each other, over SOCK_SEQPACKET
  * sockets that were made before any foreign code ran.
  *
- * The in-box template first sends the memory in which its children say how they end. It parks one
- * Python by itself and another for each WARM_FORK; of each it tells by a struct warm_parked with
- * the new one's socket. A parked one takes one message: a struct warm_run, a G_EXEC frame behind
- * it, and its three standard streams. It answers an int, 0 or a negative errno (it could not begin,
- * and ends), only when the frame has a cwd. */
+ * The in-box template parks one Python by itself and another for each WARM_FORK; of each it tells
+ * by a struct warm_parked with the new one's socket and the page on which it says how it ends. A
+ * parked one takes one message: a struct warm_run, a G_EXEC frame behind it, and its three standard
+ * streams. It answers an int, 0 or a negative errno (it could not begin, and ends), only when the
+ * frame has a cwd. */
 #pragma once
 
 #include <stdint.h>
@@ -17,14 +17,14 @@
 
 struct warm_parked {
 	int32_t pid; /* in the box */
-	uint32_t slot;
 };
+enum warm_parked_fd { WARM_PARKED_SOCK, WARM_PARKED_END, WARM_PARKED_FDS };
 
 /* How a Python ends, said before it closes its streams and exits: taking its memory down takes the
- * kernel longer than a short program runs, and nobody has to wait for that. One page each, shared
- * with holt-init, which kills whoever has said it: it can be no lie. */
-#define WARM_SLOTS 32
-#define WARM_SLOT_SIZE 4096
+ * kernel longer than a short program runs, and nobody has to wait for that. A file of one page for
+ * each, sealed in its size and shared with holt-init, which kills whoever has said it: it can be no
+ * lie. */
+#define WARM_END_SIZE 4096
 struct warm_end {
 	uint32_t is_said;
 	int32_t pid; /* of the one who says it */

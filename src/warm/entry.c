@@ -36,7 +36,6 @@ static int warm_main(int argc, char **argv, char **envp)
 	static struct python py;
 	struct memory *memory = memory_prepare();
 	const char *how = getenv(HOW);
-	struct worker_ends ends;
 	struct err err = { 0 };
 	char *modules;
 	bool is_template;
@@ -55,10 +54,8 @@ static int warm_main(int argc, char **argv, char **envp)
 	if (!modules || python_start(&py, modules, &err) < 0)
 		return serve_failed(&err);
 	memory_collapse(memory);
-	if (is_template && worker_make_ends(&ends, &err) == 0)
-		worker_serve(&py, SERVE_FD, &ends);
 	if (is_template)
-		return serve_failed(&err);
+		worker_serve(&py, SERVE_FD);
 	return serve_boxes(&py);
 }
 

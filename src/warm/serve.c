@@ -99,12 +99,11 @@ static int make_root(struct job *j, struct err *err)
 /* The in-box template: the same walls as holt-init's, and never a program of the box's in it. */
 static _Noreturn void become_template(struct python *py, struct job *j, int sock)
 {
-	struct worker_ends ends;
 	struct err err = { 0 };
 
-	if (worker_make_ends(&ends, &err) < 0 || box_confine(&j->make.plan, true, &err) < 0)
+	if (box_confine(&j->make.plan, true, &err) < 0)
 		_exit(1);
-	worker_serve(py, sock, &ends);
+	worker_serve(py, sock);
 }
 
 /* PID 1 of the box: forks the in-box template, then is holt-init. */

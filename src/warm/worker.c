@@ -183,35 +183,20 @@ static void touch_stack(void)
 	explicit_bzero(pad, sizeof(pad));
 }
 
-int worker_make_ends(struct worker_ends *ret, struct err *err)
+/* Of exactly one page and sealed: a program that stretches its mapping finds nothing behind it. */
+static int make_end(struct warm_end **ret)
 {
-	size_t size = (size_t)WARM_SLOTS * WARM_SLOT_SIZE;
-	int fd = memfd_create("ends", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	void *slots;
+	_close_ int fd = memfd_create("end", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *page;
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
+	if (fd < 0 || ftruncate(fd, WARM_END_SIZE) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return err_sys(err, errno, "memory for the ends of Pythons");
-	slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (slots == MAP_FAILED)
-		return err_sys(err, errno, "memory for the ends of Pythons");
-	*ret = (struct worker_ends){ slots, fd, 0 };
-	return 0;
-}
-
-/* A child keeps its own page and cannot reach the others'. */
-static struct warm_end *keep_slot(const struct worker_ends *ends, unsigned slot)
-{
-	char *own = ends->slots + (size_t)slot * WARM_SLOT_SIZE;
-	char *behind = own + WARM_SLOT_SIZE,
-	     *end = ends->slots + (size_t)WARM_SLOTS * WARM_SLOT_SIZE;
-
-	if (own > ends->slots)
-		(void)munmap(ends->slots, (size_t)(own - ends->slots));
-	if (end > behind)
-		(void)munmap(behind, (size_t)(end - behind));
-	memset(own, 0, sizeof(struct warm_end));
-	return (struct warm_end *)(void *)own;
+		return -errno;
+	page = mmap(NULL, WARM_END_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	*ret = page;
+	return TAKE_FD(fd);
 }
 
 /* A parked child. Until its order comes it has the template's ids: nothing in the box can signal,
@@ -237,7 +222,7 @@ static _Noreturn void park(struct python *py, int sock)
 }
 
 /* Forks twice, so that the child is PID 1's, which reaps it as any other program. */
-static int fork_parked(struct python *py, int theirs, int ours, const struct worker_ends *ends)
+static int fork_parked(struct python *py, int theirs, int ours, struct warm_end *end)
 {
 	int status;
 	pid_t pid;
@@ -251,7 +236,7 @@ static int fork_parked(struct python *py, int theirs, int ours, const struct wor
 		(void)close(theirs);
 		(void)dup2(ours, SOCK_AT);
 		(void)close_range(SOCK_AT + 1, ~0u, 0);
-		py->end = keep_slot(ends, ends->next);
+		py->end = end;
 		park(py, SOCK_AT);
 	}
 	python_after_fork_parent(py);
@@ -265,36 +250,41 @@ static int fork_parked(struct python *py, int theirs, int ours, const struct wor
 
 /* Parks one and hands its socket over once it waits. A child that died on the way is told as pid
  * -1, so that holt-init does not wait for it. */
-static int add_parked(struct python *py, int sock, struct worker_ends *ends)
+static int add_parked(struct python *py, int sock)
 {
+	struct warm_end *end = NULL;
+	_close_ int end_fd = make_end(&end);
+	struct warm_parked parked = { -1 };
 	int pair[2], r;
-	struct warm_parked parked = { -1, ends->next };
 	ssize_t n = -1;
 
+	if (end_fd < 0)
+		return end_fd;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	r = fork_parked(py, pair[0], pair[1], ends);
-	ends->next = (ends->next + 1) % WARM_SLOTS;
+	r = fork_parked(py, pair[0], pair[1], end);
+	(void)munmap(end, WARM_END_SIZE);
 	(void)close(pair[1]);
 	if (r == 0)
 		n = fd_recv(pair[0], &parked.pid, sizeof(parked.pid), NULL, &(size_t){ 0 });
 	if (n != sizeof(parked.pid))
 		parked.pid = -1;
-	n = fd_send(sock, &parked, sizeof(parked), pair, parked.pid < 0 ? 0 : 1);
+	n = fd_send(
+		sock, &parked, sizeof(parked),
+		(int[WARM_PARKED_FDS]){ [WARM_PARKED_SOCK] = pair[0], [WARM_PARKED_END] = end_fd },
+		parked.pid < 0 ? 0 : WARM_PARKED_FDS);
 	(void)close(pair[0]);
 	return n < 0 ? (int)n : 0;
 }
 
-void worker_serve(struct python *py, int sock, struct worker_ends *ends)
+void worker_serve(struct python *py, int sock)
 {
 	char ask = 0;
 
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	if (fd_send(sock, &ask, 1, &ends->fd, 1) != 1)
-		_exit(1);
 	(void)dup2(sock, SOCK_AT);
 	(void)close_range(SOCK_AT + 1, ~0u, 0);
-	while (add_parked(py, SOCK_AT, ends) == 0)
+	while (add_parked(py, SOCK_AT) == 0)
 		if (fd_recv(SOCK_AT, &ask, 1, NULL, &(size_t){ 0 }) != 1 || ask != WARM_FORK)
 			break;
 	_exit(0);
