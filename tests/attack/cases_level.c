@@ -134,7 +134,7 @@ static const char confined[] =
 	"assert set(fds) <= {'0', '1', '2'}, fds\n"
 	"assert 'HOLT_ATTACK_SECRET' not in os.environ, os.environ\n"
 	"maps = [l for l in open('/proc/self/maps') if l.split()[1][1] + l.split()[1][3] == 'ws']\n"
-	"maps = [l for l in maps if 'memfd:ends' not in l]\n" /* W4 is about that one */
+	"maps = [l for l in maps if 'memfd:end ' not in l]\n" /* W4 is about that one */
 	"assert not maps, maps\n"
 	"for pid in os.listdir('/proc'):\n"
 	"    if pid.isdigit() and int(pid) != os.getpid():\n"
