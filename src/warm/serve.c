@@ -96,17 +96,9 @@ static int make_root(struct job *j, struct err *err)
 	return r;
 }
 
-/* The in-box template: the same walls as holt-init's, and never a program of the box's in it. */
-static _Noreturn void become_template(struct python *py, struct job *j, int sock)
-{
-	struct err err = { 0 };
-
-	if (box_confine(&j->make.plan, true, &err) < 0)
-		_exit(1);
-	worker_serve(py, sock);
-}
-
-/* PID 1 of the box: forks the in-box template, then is holt-init. */
+/* PID 1 of the box: forks the in-box template, then is holt-init. Both stand behind the same walls,
+ * and behind one and the same of each: Landlock lets nobody signal past his own, and holt-init must
+ * be able to end what the template forks. */
 static int become_init(struct python *py, struct job *j, struct err *err)
 {
 	int pair[2], r;
@@ -115,6 +107,8 @@ static int become_init(struct python *py, struct job *j, struct err *err)
 	r = ask(j->fds[ZYGOTE_SOCK], ZYGOTE_INIT_IS, err);
 	if (r == 0)
 		r = make_root(j, err);
+	if (r == 0)
+		r = box_confine(&j->make.plan, true, err);
 	if (r < 0)
 		return r;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -123,9 +117,8 @@ static int become_init(struct python *py, struct job *j, struct err *err)
 	if (pid < 0)
 		return err_sys(err, errno, "fork the interpreter");
 	if (pid == 0)
-		become_template(py, j, pair[1]);
-	r = box_confine(&j->make.plan, true, err);
-	return r < 0 ? r : box_exec_init(&j->make.plan, j->fds[ZYGOTE_SOCK], pair[0], err);
+		worker_serve(py, pair[1]);
+	return box_exec_init(&j->make.plan, j->fds[ZYGOTE_SOCK], pair[0], err);
 }
 
 static _Noreturn void give_up(struct job *j, const struct err *err)
