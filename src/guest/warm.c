@@ -139,7 +139,7 @@ static int take_parked(struct warm *w)
 
 	if (n == 0)
 		n = fd_recv(w->python_fd, &parked, sizeof(parked), fds, &nfds);
-	if (n != (ssize_t)sizeof(parked) || nfds != WARM_PARKED_FDS || parked.pid <= 0) {
+	if (n != (ssize_t)sizeof(parked) || nfds <= WARM_PARKED_SOCK || parked.pid <= 0) {
 		for (size_t i = 0; n >= 0 && i < nfds; i++)
 			(void)fd_close(fds[i]);
 		drop_template(w);
@@ -147,8 +147,8 @@ static int take_parked(struct warm *w)
 	}
 	w->parked_fd = fds[WARM_PARKED_SOCK];
 	w->parked_pid = parked.pid;
-	w->parked_end = map_end(fds[WARM_PARKED_END]);
-	(void)close(fds[WARM_PARKED_END]);
+	w->parked_end = nfds > WARM_PARKED_END ? map_end(fds[WARM_PARKED_END]) : NULL;
+	(void)fd_close(fds[WARM_PARKED_END]);
 	return 0;
 }
 

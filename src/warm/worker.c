@@ -248,8 +248,9 @@ static int fork_parked(struct python *py, int theirs, int ours, struct warm_end 
 	return status == 0 ? 0 : -EAGAIN;
 }
 
-/* Parks one and hands its socket over once it waits. A child that died on the way is told as pid
- * -1, so that holt-init does not wait for it. */
+/* Parks one and hands its socket over once it waits, with the page for its end where the box's
+ * level allows to make one. A child that died on the way is told as pid -1, so that holt-init does
+ * not wait for it. */
 static int add_parked(struct python *py, int sock)
 {
 	struct warm_end *end = NULL;
@@ -258,12 +259,11 @@ static int add_parked(struct python *py, int sock)
 	int pair[2], r;
 	ssize_t n = -1;
 
-	if (end_fd < 0)
-		return end_fd;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	r = fork_parked(py, pair[0], pair[1], end);
-	(void)munmap(end, WARM_END_SIZE);
+	if (end)
+		(void)munmap(end, WARM_END_SIZE);
 	(void)close(pair[1]);
 	if (r == 0)
 		n = fd_recv(pair[0], &parked.pid, sizeof(parked.pid), NULL, &(size_t){ 0 });
@@ -272,7 +272,9 @@ static int add_parked(struct python *py, int sock)
 	n = fd_send(
 		sock, &parked, sizeof(parked),
 		(int[WARM_PARKED_FDS]){ [WARM_PARKED_SOCK] = pair[0], [WARM_PARKED_END] = end_fd },
-		parked.pid < 0 ? 0 : WARM_PARKED_FDS);
+		parked.pid < 0 ? 0
+		: end_fd < 0   ? WARM_PARKED_END
+			       : WARM_PARKED_FDS);
 	(void)close(pair[0]);
 	return n < 0 ? (int)n : 0;
 }
