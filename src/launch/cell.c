@@ -132,13 +132,16 @@ void cell_done(struct launch *l, struct cell *cell)
 
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err)
 {
-	struct cell cell;
+	struct cell cell = { .user_ns = -1, .seed_sock = -1 };
 	int r = 0;
 
 	if (l->cell_count > 0)
 		cell = l->cells[--l->cell_count];
 	else
 		r = cell_make(l, &cell, err);
+	/* Pinning moves what is in the group already; who comes later would not be pinned. */
+	if (r == 0 && limits->cpu_mask && spawn_seed_is_in(&cell) < 0)
+		r = err_set(err, EIO, "the cell's own process could not enter its cgroup");
 	if (r == 0)
 		r = cgroups_ops(l->cgroups)->limit(cell.cgroup, limits, err);
 	if (r < 0) {

@@ -34,6 +34,7 @@ struct cell {
 	uint32_t uid_base;     /* first of the range; 0: rootless, there is none to give */
 	int user_ns;           /* owned; -1 while a box lives in it */
 	struct cgroup *cgroup; /* owned */
+	bool seed_is_in;       /* it has said that it is in the cgroup */
 	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
 	int seed_sock;         /* owned; its end ends the seed */
 };
@@ -114,6 +115,8 @@ int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, s
 /* spawn.c: the process itself. */
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err);
 void spawn_seed(struct launch *l, struct cgroup *cg, int sock) __attribute__((noreturn));
+/* Waits until a cell's seed is in its cgroup, once. */
+int spawn_seed_is_in(struct cell *cell);
 
 /* cell.c: cgroups made ahead. */
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err);

@@ -124,11 +124,11 @@ static int keep_only(int sock, struct launch *l)
 void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 {
 	struct birth *b = malloc(sizeof(*b));
-	long pid = cgroups_ops(l->cgroups)->attach(cg, 0, NULL);
+	long pid = cgroups_ops(l->cgroups)->attach(cg, 0, NULL); /* said first: 0, or why not */
 
 	/* What it clones has this session keyring, empty and without a way to reach it. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
-	if (!b || keep_only(sock, l) < 0)
+	if (!b || keep_only(sock, l) < 0 || fd_send(3, &pid, sizeof(pid), NULL, 0) < 0)
 		_exit(1);
 	memset(b->stack, 0, sizeof(b->stack)); /* touched now, not by the first box */
 	for (;;) {
@@ -139,23 +139,40 @@ void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 			_exit(0); /* the launcher is gone or has no more use for us */
 		b->order.plan.init_fd = l->init_fd;
 		b->order.plan.filter = l->filters[b->order.profile].insn;
-		if (pid >= 0)
-			pid = clone_from_seed(b);
+		pid = clone_from_seed(b);
 		(void)fd_send(3, &pid, sizeof(pid), NULL, 0);
 		for (int i = 0; i < FD_COUNT; i++)
 			(void)close(b->fds[i]);
 	}
 }
 
-static long order_seed(struct cell *cell, const struct order *o, const int fds[FD_COUNT])
+static long hear_seed(struct cell *cell)
 {
-	long pid = -EPIPE;
+	long said = -EPIPE;
 	size_t none = 0;
 
-	if (fd_send(cell->seed_sock, o, sizeof(*o), fds, FD_COUNT) != (ssize_t)sizeof(*o) ||
-	    fd_recv(cell->seed_sock, &pid, sizeof(pid), NULL, &none) != (ssize_t)sizeof(pid))
+	return fd_recv(cell->seed_sock, &said, sizeof(said), NULL, &none) == (ssize_t)sizeof(said)
+		       ? said
+		       : -EPIPE;
+}
+
+int spawn_seed_is_in(struct cell *cell)
+{
+	long r = cell->seed == 0 || cell->seed_is_in ? 0 : hear_seed(cell);
+
+	cell->seed_is_in = r == 0;
+	return (int)r;
+}
+
+static long order_seed(struct cell *cell, const struct order *o, const int fds[FD_COUNT])
+{
+	long r = spawn_seed_is_in(cell);
+
+	if (r < 0)
+		return r;
+	if (fd_send(cell->seed_sock, o, sizeof(*o), fds, FD_COUNT) != (ssize_t)sizeof(*o))
 		return -EPIPE;
-	return pid;
+	return hear_seed(cell);
 }
 
 static long clone_here(struct launch *l, struct box *b, const struct order *o,

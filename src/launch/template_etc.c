@@ -223,6 +223,17 @@ static int make_tree(int root_fd, struct err *err)
 	return 0;
 }
 
+/* Often a link to where the machine's resolver keeps it, so this one is followed. */
+static int copy_resolver(int root_fd, struct err *err)
+{
+	_close_ int fd = open("/etc/resolv.conf", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_(buf_done) struct buf text = { .max = COPY_FILE };
+
+	if (fd < 0 || fd_slurp(fd, &text) < 0)
+		return 0;
+	return put_file(root_fd, "etc/resolv.conf", buf_str(&text), text.len, 0644, err);
+}
+
 int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err)
 {
 	int r = make_tree(root_fd, err);
@@ -232,12 +243,8 @@ int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *
 			     err);
 	if (r == 0 && host)
 		r = copy_etc(root_fd, err);
-	if (r == 0 && network) {
-		_close_ int etc = openat(root_fd, "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		_close_ int from = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		r = copy_file(from, etc, "resolv.conf", 0644, err);
-	}
+	if (r == 0 && network)
+		r = copy_resolver(root_fd, err);
 	if (r == 0 && dir_fd >= 0)
 		r = merge_accounts(root_fd, dir_fd, "etc/passwd", USER_LINE, err);
 	if (r == 0 && dir_fd >= 0)
