@@ -87,6 +87,8 @@ static void plan(const struct language *lang, const struct buf *code, struct gue
 	e->kind = lang->kind;
 	if (lang->kind != EXEC_COMMAND) {
 		e->code = buf_str(code);
+		if (lang->kind == EXEC_NODE) /* where a program looks for its own name */
+			e->argv[e->argc++] = lang->path;
 		return;
 	}
 	e->argv[e->argc++] = lang->program;

@@ -524,7 +524,8 @@ bool launcher_next_death(struct launcher *l, char ret_id[ID_LEN + 1], int *ret_s
 	d = LIST_ENTRY(l->deaths.next, struct death, node);
 	memcpy(ret_id, d->id, sizeof(d->id));
 	*ret_status = d->status;
-	*ret_usage = d->usage;
+	if (ret_usage)
+		*ret_usage = d->usage;
 	list_remove(&d->node);
 	l->deaths_len--;
 	free(d);

@@ -56,6 +56,6 @@ int launcher_usage_sync(struct launcher *l, const char *box_id, struct box_usage
 int launcher_freeze_sync(struct launcher *l, const char *box_id, bool on, struct err *err);
 int launcher_limits_sync(struct launcher *l, const char *box_id, const struct limits *limits,
 			 struct err *err);
-/* A box that ended by itself; false when none is waiting. */
+/* A box that ended by itself; false when none is waiting. ret_usage may be NULL. */
 bool launcher_next_death(struct launcher *l, char ret_id[ID_LEN + 1], int *ret_status,
 			 struct box_usage *ret_usage);
