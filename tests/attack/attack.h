@@ -28,7 +28,8 @@ enum attack_flag {
 	NEEDS_CPU = 1 << 5,
 	NEEDS_FREEZER = 1 << 6,
 	MAY_BE_ABSENT = 1 << 7, /* "not here" is an answer too */
-	BOX_MAY_DIE = 1 << 9,   /* of memory that no process holds; then it must be told */
+	READS_SOURCES = 1 << 8,
+	BOX_MAY_DIE = 1 << 9, /* of memory that no process holds; then it must be told */
 };
 
 /* One attack. Words of `probe` that begin with '@' are filled in: see world_expand(). */

@@ -57,8 +57,10 @@ static size_t select_attacks(struct world *w, const char *pattern, struct stage 
 
 			if (pattern && fnmatch(pattern, a->name, 0) != 0)
 				continue;
-			if (a->flags & AS_ROOT && w->rootless)
-				continue; /* a rootless box has no root to attack with */
+			/* A rootless box has no root to attack with; sources are the same for all.
+			 */
+			if (a->flags & (AS_ROOT | READS_SOURCES) && w->rootless)
+				continue;
 			stages[n] = (struct stage){ w, a };
 			tests[n] = (struct CMUnitTest){ a->name, play, NULL, clean_up, &stages[n] };
 			n++;
