@@ -229,6 +229,7 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	if (r < 0)
 		return r;
 	l->claims++;
+	l->claim_ms = clock_now_ms();
 	if (!(spec.flags & LAUNCH_COLD))
 		b = pool_take(l, t, &spec.limits);
 	if (!b)
@@ -339,7 +340,6 @@ static void handle(struct launch *l, const void *msg, size_t n, int fd)
 
 	if (r == 0 && (head.type >= sizeof(handlers) / sizeof(handlers[0]) || !handlers[head.type]))
 		r = err_set(&err, ENOSYS, "request type %u is not known", head.type);
-	l->request_ms = clock_now_ms();
 	if (r == 0)
 		r = handlers[head.type](l, &q, &err);
 	if (r < 0 && err.code == 0)
