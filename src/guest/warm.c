@@ -20,6 +20,7 @@
 #include "spec/warm.h"
 
 #define LOGIN_VARS 4
+#define STACK_TOUCHED (176u << 10)
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
 
 /* A request on its way to an interpreter. */
@@ -171,6 +172,14 @@ bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status, stru
 	return true;
 }
 
+/* As deep as a request goes: its pages are then at hand when the first one comes. */
+static __attribute__((noinline)) void touch_stack(void)
+{
+	char pad[STACK_TOUCHED];
+
+	explicit_bzero(pad, sizeof(pad));
+}
+
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 {
 	struct user ahead;
@@ -178,6 +187,7 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 
 	(void)load_user(w, "", &ahead);
 	(void)need_scratch(w);
+	touch_stack();
 	w->python_fd = python_fd;
 	(void)fd_cloexec(python_fd, true);
 	r = take_parked(w);

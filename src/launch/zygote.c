@@ -21,6 +21,8 @@
 #include "launch/zygote_child.h"
 #include "spec/guest.h"
 
+#define ZYGOTE_CPU_MILLI 4000u
+#define ZYGOTE_MEMORY (1ull << 30)
 #define FAILURES_MAX 3 /* interpreters in a row that did not come up: then boxes have none */
 
 struct zygote {
@@ -186,6 +188,7 @@ static int fork_zygote(struct launch *l, struct zygote *z, struct err *err)
 static int zygote_create(struct launch *l, struct template *t, struct zygote **ret, struct err *err)
 {
 	struct zygote *z = calloc(1, sizeof(*z));
+	struct limits limits = t->spec.limits;
 	int r;
 
 	if (!z)
@@ -195,7 +198,12 @@ static int zygote_create(struct launch *l, struct template *t, struct zygote **r
 	z->sock = -1;
 	z->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 	list_init(&z->link);
-	r = cell_take(l, &t->spec.limits, &z->cell, err);
+	/* It holds every module the template preloads, and boxes wait for it: a box's share of the
+	 * processor would make them wait longer. */
+	limits.cpu_milli = ZYGOTE_CPU_MILLI;
+	if (limits.memory_bytes < ZYGOTE_MEMORY)
+		limits.memory_bytes = ZYGOTE_MEMORY;
+	r = cell_take(l, &limits, &z->cell, err);
 	if (r == 0)
 		r = fork_zygote(l, z, err);
 	if (r == 0)
