@@ -65,8 +65,6 @@ int main(int argc, char **argv)
 			options.python_fd = PYTHON_FD;
 		else if (strcmp(argv[i], "--node") == 0)
 			options.node = true;
-		else if (strcmp(argv[i], "--prime") == 0)
-			options.prime = true;
 		else
 			return 2;
 	}

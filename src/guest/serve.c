@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "guest/guest.h"
-#include "guest/prime.h"
 
 #define REAP_AT_ONCE 1024 /* zombies taken in one turn of the loop */
 
@@ -329,8 +328,6 @@ static void say_ready(struct guest *g, const struct guest_options *options)
 	struct guest_ready ready = { .version = WIRE_VERSION };
 	uint8_t frame[64];
 
-	if (options->prime)
-		prime_box();
 	if (options->python_fd >= 0)
 		ready.warm_python = warm_adopt_python(&g->warm, options->python_fd, NULL) == 0;
 	if (options->node)

@@ -6,7 +6,6 @@
 struct guest_options {
 	int python_fd; /* the waiting Python's socket; -1: none. Owned by guest_serve() */
 	bool node;     /* start a Node ahead */
-	bool prime;    /* will wait in a pool: see prime.h */
 };
 
 /* Takes sock. Says G_READY first; the result is 0 when the client hung up, or -errno after a

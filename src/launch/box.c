@@ -187,7 +187,7 @@ static int lift(int fd)
 int box_exec_init(const struct box_plan *plan, int sock, int python, struct err *err)
 {
 	bool node = plan->flags & TEMPLATE_WARM_NODE;
-	char *argv[] = { (char *)(uintptr_t) "holt-init", NULL, NULL, NULL, NULL };
+	char *argv[] = { (char *)(uintptr_t) "holt-init", NULL, NULL, NULL };
 	char *envp[] = { NULL };
 	int program = lift(plan->init_fd), nothing, n = 1;
 
@@ -205,8 +205,6 @@ int box_exec_init(const struct box_plan *plan, int sock, int python, struct err 
 		argv[n++] = (char *)(uintptr_t) "--python";
 	if (node)
 		argv[n++] = (char *)(uintptr_t) "--node";
-	if (plan->prime)
-		argv[n++] = (char *)(uintptr_t) "--prime";
 	if (syscall(SYS_close_range, python >= 0 ? 5 : 4, ~0u, 1u << 2 /* CLOEXEC */) < 0)
 		return err_sys(err, errno, "close descriptors");
 	(void)syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);

@@ -24,7 +24,6 @@ struct sock_filter;
 struct box_plan {
 	struct limits limits;
 	uint8_t root, level, net, rootless;
-	uint8_t prime;       /* will wait in a pool: holt-init runs a first program ahead */
 	uint8_t nested;      /* the user namespace was made before the mounts (warm interpreters) */
 	uint32_t unenforced; /* enum cgroup_controller bits: what rlimits must stand in for */
 	uint32_t flags;      /* enum template_flag */

@@ -18,6 +18,9 @@
 #include "launch/zygote.h"
 #include "spec/guest.h"
 
+#define PRIME_ID UINT32_MAX /* of the execution before the first */
+#define PRIME_TIMEOUT_MS 2000
+
 /* Gives back everything but the process, which is gone or never was. */
 static struct box *box_free(struct launch *l, struct box *b)
 {
@@ -82,7 +85,7 @@ static void built(struct launch *l, struct box *b)
 		pool_add(b);
 }
 
-enum news { NEWS_NONE, NEWS_READY, NEWS_END };
+enum news { NEWS_NONE, NEWS_READY, NEWS_PRIMED, NEWS_END };
 
 /* What the new process says: that it is ready, or why it never will be. */
 static enum news read_news(struct box *b)
@@ -102,6 +105,8 @@ static enum news read_news(struct box *b)
 			    (ready.warm_node ? BOX_WARM_NODE : 0);
 		return NEWS_READY;
 	}
+	if (head.id == PRIME_ID)
+		return head.type == G_EXIT || head.type == G_ERROR ? NEWS_PRIMED : NEWS_NONE;
 	if (head.type == G_ERROR) {
 		int code = (int)rd_u32(&payload);
 
@@ -171,6 +176,24 @@ void boxes_abandon_unborn(struct launch *l)
 	} while (found);
 }
 
+/* The first program of a box is slow: every file it needs is looked up for the first time, every
+ * kind of kernel memory is charged for the first time, every path in holt-init is taken for the
+ * first time. A box that is to wait pays that ahead. One that has no such program stays as it is.
+ */
+static int prime(struct box *b)
+{
+	struct guest_exec e = { .argc = 1,
+				.argv = { "/bin/echo" },
+				.timeout_ms = PRIME_TIMEOUT_MS,
+				.user = "",
+				.cwd = "/",
+				.code = "" };
+	char frame[512];
+	long n = guest_put_exec(frame, sizeof(frame), PRIME_ID, &e);
+
+	return n > 0 && send(b->sock, frame, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -EIO;
+}
+
 static void building(struct launch *l, struct source *self)
 {
 	struct box *b = (struct box *)self;
@@ -183,6 +206,11 @@ static void building(struct launch *l, struct source *self)
 	case NEWS_NONE:
 		return;
 	case NEWS_READY:
+		if (b->claim_id == 0 && prime(b) == 0)
+			return;
+		built(l, b);
+		return;
+	case NEWS_PRIMED:
 		built(l, b);
 		return;
 	case NEWS_END:
@@ -266,7 +294,6 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 
 	b->began_ns = clock_now_ns();
 	fill_plan(l, b, limits);
-	b->plan.prime = b->claim_id == 0;
 	r = cell_take(l, limits, &b->cell, err);
 	b->plan.uid_base = b->cell.uid_base;
 	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);

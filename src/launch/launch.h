@@ -86,8 +86,8 @@ struct launch {
 	int init_fd;   /* owned: holt-init, sealed in memory */
 	int view_ns;   /* owned: the machine's mounts, our copy */
 	bool rootless, closing;
-	uint64_t claim_ms; /* when the client last asked for a box */
-	uint64_t claims;   /* so far */
+	uint64_t busy_ms; /* when the client last claimed or destroyed a box */
+	uint64_t claims;  /* so far */
 	uint32_t landlock_abi;
 	struct cgroups *cgroups;           /* owned */
 	struct cell cells[CELL_STOCK_MAX]; /* those that wait */

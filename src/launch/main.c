@@ -33,7 +33,7 @@
 
 #define EVENTS 1 /* handling one may free the object of another */
 #define POOL_TICK_MS 100
-#define QUIET_MS 3 /* without a claim: then what was used is made up for */
+#define QUIET_MS 3 /* without a claim or an end: then what was used is made up for */
 #define BOXES_MAX 65536
 
 struct options {
@@ -231,7 +231,7 @@ static void serve(struct launch *l)
 
 			s->ready(l, s);
 		}
-		quiet = clock_now_ms() - l->claim_ms >= QUIET_MS;
+		quiet = clock_now_ms() - l->busy_ms >= QUIET_MS;
 		busy = n > 0 || idle_work(l, quiet);
 	}
 	boxes_abandon_unborn(l);

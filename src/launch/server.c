@@ -229,7 +229,7 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	if (r < 0)
 		return r;
 	l->claims++;
-	l->claim_ms = clock_now_ms();
+	l->busy_ms = clock_now_ms();
 	if (!(spec.flags & LAUNCH_COLD))
 		b = pool_take(l, t, &spec.limits);
 	if (!b)
@@ -256,6 +256,7 @@ static int on_destroy(struct launch *l, struct request *q, struct err *err)
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
 	b->destroy_id = q->id;
+	l->busy_ms = clock_now_ms();
 	boxes_destroy(l, b);
 	return 0;
 }
