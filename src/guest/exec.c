@@ -202,9 +202,12 @@ static void take_word(struct exec *x)
 	note_exit(x, status, &used);
 }
 
-static void on_stream(struct exec *x, enum out_stream i)
+static void on_stream(struct exec *x, enum out_stream i, uint32_t events)
 {
-	(void)read_stream(x, i);
+	if (events & EPOLLIN || x->in.is_terminal)
+		(void)read_stream(x, i);
+	else /* hung up and empty: no memory has to be found for what does not come */
+		source_close(x->guest->epoll_fd, &x->streams[i]);
 	if (!x->is_lingering) {
 		take_word(x);
 		advance(x);
@@ -216,14 +219,12 @@ static void on_stream(struct exec *x, enum out_stream i)
 
 static void on_stdout(struct source *s, uint32_t events)
 {
-	(void)events;
-	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDOUT]), OUT_STDOUT);
+	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDOUT]), OUT_STDOUT, events);
 }
 
 static void on_stderr(struct source *s, uint32_t events)
 {
-	(void)events;
-	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDERR]), OUT_STDERR);
+	on_stream(LIST_ENTRY(s, struct exec, streams[OUT_STDERR]), OUT_STDERR, events);
 }
 
 struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e)
