@@ -33,7 +33,8 @@
 
 #define EVENTS 1 /* handling one may free the object of another */
 #define POOL_TICK_MS 100
-#define QUIET_MS 3 /* without a claim or an end: then what was used is made up for */
+#define QUIET_MS 3 /* without a claim or an end: then the pools are filled up */
+#define CALM_MS 50 /* and then the stock: until there is calm, boxes that end give theirs back */
 #define BOXES_MAX 65536
 
 struct options {
@@ -208,31 +209,40 @@ static void destroy_all(struct launch *l)
 }
 
 /* One thing at a time, so that a request never waits for more than one. */
-static bool idle_work(struct launch *l, bool quiet)
+static bool idle_work(struct launch *l, uint64_t idle_ms)
 {
-	if (pool_refill(l, quiet))
+	if (pool_refill(l, idle_ms >= QUIET_MS))
 		return true;
 	/* A client that wants one box only is not made to wait for more. */
-	return quiet && (l->claims > 1 || pool_is_active(l)) &&
+	return idle_ms >= CALM_MS && (l->claims > 1 || pool_is_active(l)) &&
 	       (netns_refill(&l->netns) || cell_refill(l));
+}
+
+static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
+{
+	if (busy)
+		return 0;
+	if (idle_ms < CALM_MS)
+		return idle_ms < QUIET_MS ? QUIET_MS : CALM_MS;
+	return pool_is_active(l) ? POOL_TICK_MS : -1;
 }
 
 static void serve(struct launch *l)
 {
 	struct epoll_event events[EVENTS];
-	bool busy = true, quiet = false;
+	bool busy = true;
+	uint64_t idle_ms = 0;
 
 	while (!l->closing) {
-		int timeout = busy ? 0 : !quiet ? QUIET_MS : pool_is_active(l) ? POOL_TICK_MS : -1;
-		int n = epoll_wait(l->epoll_fd, events, EVENTS, timeout);
+		int n = epoll_wait(l->epoll_fd, events, EVENTS, wait_ms(l, busy, idle_ms));
 
 		for (int i = 0; i < n && !l->closing; i++) {
 			struct source *s = events[i].data.ptr;
 
 			s->ready(l, s);
 		}
-		quiet = clock_now_ms() - l->busy_ms >= QUIET_MS;
-		busy = n > 0 || idle_work(l, quiet);
+		idle_ms = clock_now_ms() - l->busy_ms;
+		busy = n > 0 || idle_work(l, idle_ms);
 	}
 	boxes_abandon_unborn(l);
 	destroy_all(l);
