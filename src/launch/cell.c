@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "launch/launch.h"
+
+#define COOLING_TRIES 32
 
 static int start_seed(struct launch *l, struct cell *cell, struct err *err)
 {
@@ -130,15 +133,50 @@ void cell_done(struct launch *l, struct cell *cell)
 	*cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 }
 
+/* True when the cell is in stock again. */
+static bool put_back(struct launch *l, const struct cell *cell)
+{
+	if (l->cell_count >= l->cell_want || cgroups_ops(l->cgroups)->reset(cell->cgroup) < 0)
+		return false;
+	l->cells[l->cell_count++] = *cell;
+	return true;
+}
+
+/* The kernel frees some of what a box had used only after a while. The oldest is tried, and given
+ * up when it has been tried often enough. */
+bool cell_cool(struct launch *l)
+{
+	struct cell cell;
+
+	if (l->cooling_count == 0)
+		return false;
+	cell = l->cooling[0];
+	l->cooling_count--;
+	memmove(l->cooling, l->cooling + 1, l->cooling_count * sizeof(cell));
+	if (put_back(l, &cell))
+		return true;
+	if (l->closing || ++cell.tries > COOLING_TRIES)
+		cell_done(l, &cell);
+	else
+		l->cooling[l->cooling_count++] = cell;
+	return false;
+}
+
+static int take_or_make(struct launch *l, struct cell *ret, struct err *err)
+{
+	for (unsigned i = l->cooling_count; l->cell_count == 0 && i > 0; i--)
+		(void)cell_cool(l);
+	if (l->cell_count == 0)
+		return cell_make(l, ret, err);
+	*ret = l->cells[--l->cell_count];
+	return 0;
+}
+
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err)
 {
 	struct cell cell = { .user_ns = -1, .seed_sock = -1 };
-	int r = 0;
+	int r = take_or_make(l, &cell, err);
 
-	if (l->cell_count > 0)
-		cell = l->cells[--l->cell_count];
-	else
-		r = cell_make(l, &cell, err);
 	/* Pinning moves what is in the group already; who comes later would not be pinned. */
 	if (r == 0 && limits->cpu_mask && spawn_seed_is_in(&cell) < 0)
 		r = err_set(err, EIO, "the cell's own process could not enter its cgroup");
@@ -148,16 +186,20 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 		cell_done(l, &cell);
 		return r;
 	}
+	cell.tries = 0;
 	*ret = cell;
 	return 0;
 }
 
 void cell_return(struct launch *l, struct cell *cell)
 {
-	if (cell->cgroup && cell->user_ns >= 0 && !l->closing && l->cell_count < l->cell_want &&
-	    (cell->seed == 0 || kill(cell->seed, 0) == 0) &&
-	    cgroups_ops(l->cgroups)->reset(cell->cgroup) == 0)
-		l->cells[l->cell_count++] = *cell;
+	bool is_whole = cell->cgroup && cell->user_ns >= 0 && !l->closing &&
+			(cell->seed == 0 || kill(cell->seed, 0) == 0);
+
+	if (is_whole && put_back(l, cell))
+		return;
+	if (is_whole && l->cell_count < l->cell_want && l->cooling_count < CELL_COOLING_MAX)
+		l->cooling[l->cooling_count++] = *cell;
 	else
 		cell_done(l, cell);
 }

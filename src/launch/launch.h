@@ -34,12 +34,14 @@ struct cell {
 	uint32_t uid_base;     /* first of the range; 0: rootless, there is none to give */
 	int user_ns;           /* owned; -1 while a box lives in it */
 	struct cgroup *cgroup; /* owned */
+	unsigned tries;        /* to clean it, so far */
 	bool seed_is_in;       /* it has said that it is in the cgroup */
 	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
 	int seed_sock;         /* owned; its end ends the seed */
 };
 
 #define CELL_STOCK_MAX 256
+#define CELL_COOLING_MAX 64
 
 struct template
 {
@@ -92,6 +94,8 @@ struct launch {
 	struct cgroups *cgroups;           /* owned */
 	struct cell cells[CELL_STOCK_MAX]; /* those that wait */
 	unsigned cell_count, cell_want;
+	struct cell cooling[CELL_COOLING_MAX]; /* used, with something still charged */
+	unsigned cooling_count;
 	struct netns netns;
 	struct ids ids;
 	struct seccomp_filter filters[PROFILE_COUNT];
@@ -122,6 +126,8 @@ int spawn_seed_is_in(struct cell *cell);
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err);
 void cell_return(struct launch *l, struct cell *cell);
 bool cell_refill(struct launch *l);
+/* Tries to make one used cell as good as new; true when that made one ready. */
+bool cell_cool(struct launch *l);
 void cell_done(struct launch *l, struct cell *cell);
 
 /* pool.c: finished boxes that wait. */

@@ -213,6 +213,8 @@ static bool idle_work(struct launch *l, uint64_t idle_ms)
 {
 	if (pool_refill(l, idle_ms >= QUIET_MS))
 		return true;
+	if (idle_ms >= QUIET_MS && cell_cool(l))
+		return true;
 	/* A client that wants one box only is not made to wait for more. */
 	return idle_ms >= CALM_MS && (l->claims > 1 || pool_is_active(l)) &&
 	       (netns_refill(&l->netns) || cell_refill(l));
@@ -224,7 +226,7 @@ static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
 		return 0;
 	if (idle_ms < CALM_MS)
 		return idle_ms < QUIET_MS ? QUIET_MS : CALM_MS;
-	return pool_is_active(l) ? POOL_TICK_MS : -1;
+	return pool_is_active(l) || l->cooling_count > 0 ? POOL_TICK_MS : -1;
 }
 
 static void serve(struct launch *l)
@@ -264,6 +266,8 @@ static void teardown(struct launch *l)
 	zygotes_close(l);
 	while (l->cell_count > 0)
 		cell_done(l, &l->cells[--l->cell_count]);
+	while (l->cooling_count > 0)
+		cell_done(l, &l->cooling[--l->cooling_count]);
 	if (l->cgroups)
 		l->cgroups = cgroups_close(l->cgroups);
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
