@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-#define PERIOD_US 20000u
+#define PERIOD_US 100000u
 #define QUOTA_MIN_US 1000u
 
 struct mount {

@@ -21,7 +21,7 @@ void cgroup_format_cpus(uint64_t mask, char dst[CGROUP_CPUS_SIZE]);
 struct cgroup_quota {
 	uint64_t quota_us, period_us;
 };
-/* The quota of so many thousandths of a core. The period is short, so that a box that has used up
- * its share answers again soon; below 1/20 of a core it grows, because no quota may be under 1 ms.
- */
+/* The quota of so many thousandths of a core. The period is long enough that a short run is over
+ * before its share is used up, and short enough that a box which has used it up answers again soon;
+ * below 1/100 of a core it grows, because no quota may be under 1 ms. */
 struct cgroup_quota cgroup_quota(uint32_t cpu_milli);
