@@ -146,5 +146,6 @@ void machine_stale_groups(struct buf *ret);
 /* Control groups of the launcher that this process is in a box of. */
 int machine_groups(pid_t member);
 int machine_fds(pid_t pid);
+void machine_explain(pid_t root); /* prints what a process and those below it are doing */
 uint64_t machine_ns(pid_t pid, const char *kind);
 uint64_t machine_rss(pid_t pid);

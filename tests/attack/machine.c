@@ -185,7 +185,7 @@ static void print_process(pid_t pid)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0)
-		printf("left behind: %.100s\n", text);
+		printf("process: %.100s\n", text);
 }
 
 /* Ids are given out again at once, so only processes that are older than `before` count. */
@@ -199,6 +199,7 @@ int machine_with_ids(uint32_t base, uint32_t count, uint64_t before, bool print)
 		return -1;
 	for (struct dirent *e = readdir(d); e; e = readdir(d))
 		if (is_pid(e->d_name, &pid) && has_ids(pid, base, count) &&
+		    descends(pid, getpid()) && /* a stranger's launcher may have the ids now */
 		    began_at(pid) - 1 < before - 1) {
 			if (print)
 				print_process(pid);
@@ -287,6 +288,25 @@ int machine_fds(pid_t pid)
 		n += e->d_name[0] != '.';
 	(void)closedir(d);
 	return n;
+}
+
+/* State and place in the kernel of a process and all below it, for whoever reads a failure. */
+void machine_explain(pid_t root)
+{
+	DIR *d = opendir("/proc");
+	char path[64], text[512];
+	pid_t pid;
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		if (!is_pid(e->d_name, &pid) || (pid != root && !descends(pid, root)))
+			continue;
+		print_process(pid);
+		(void)snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+		if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0)
+			printf("  in %s\n", text);
+	}
+	if (d)
+		(void)closedir(d);
 }
 
 uint64_t machine_ns(pid_t pid, const char *kind)

@@ -382,8 +382,10 @@ void world_attack(struct world *w, const struct attack *a)
 	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
 	box_upload(w, &w->box);
 	box_start(w, &w->box, a->probe, a, &op);
-	if (!box_wait(&w->box, &op, patience))
+	if (!box_wait(&w->box, &op, patience)) {
+		machine_explain(w->box.l.pid);
 		fail_msg("%s: no end", a->probe);
+	}
 	if (a->flags & BOX_MAY_DIE && op.code == EPIPE) {
 		expect_death_by_memory(w, &op);
 		return;
