@@ -22,6 +22,7 @@
 
 struct guest {
 	int epoll_fd; /* owned */
+	int oom_fd;   /* borrowed: our own oom_score_adj, 0: none */
 	struct source control, signals;
 	struct conn conn;
 	struct tree_view tree;

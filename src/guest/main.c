@@ -52,10 +52,23 @@ static int take_null(void)
 	return fd > 2 ? close(fd) : 0;
 }
 
+/* Above the numbers with a meaning; 0 when it cannot be had. */
+static int open_oom_score(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	int above = fd < 0 ? 0 : fcntl(fd, F_DUPFD_CLOEXEC, PYTHON_FD + 1);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return above > 0 ? above : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct guest_options options = { .python_fd = -1 };
 
+	/* In time: whoever cannot be looked at owns nothing in /proc, unless it is root there. */
+	options.oom_fd = open_oom_score();
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	keep_caps_to_ourselves();
 	settle_signals();

@@ -370,6 +370,7 @@ int guest_serve(int sock, const struct guest_options *options)
 	int r;
 
 	init(&g, sock);
+	g.oom_fd = options->oom_fd;
 	r = open_all(&g, &err);
 	if (r < 0) {
 		guest_fail(&g, r, err.text);

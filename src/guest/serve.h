@@ -6,6 +6,7 @@
 struct guest_options {
 	int python_fd; /* the waiting Python's socket; -1: none. Owned by guest_serve() */
 	bool node;     /* start a Node ahead */
+	int oom_fd;    /* /proc/self/oom_score_adj, opened while we were dumpable; 0: none */
 };
 
 /* Takes sock. Says G_READY first; the result is 0 when the client hung up, or -errno after a

@@ -238,11 +238,12 @@ struct oom {
 	char before[16];
 };
 
-static void oom_raise(struct oom *o)
+static void oom_raise(struct oom *o, int own_fd)
 {
 	ssize_t n;
 
-	o->fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	o->fd = own_fd > 0 ? fcntl(own_fd, F_DUPFD_CLOEXEC, 3)
+			   : open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	n = o->fd < 0 ? -1 : pread(o->fd, o->before, sizeof(o->before) - 1, 0);
 	if (n <= 0) {
 		o->fd = fd_close(o->fd);
@@ -252,8 +253,8 @@ static void oom_raise(struct oom *o)
 	(void)pwrite(o->fd, OOM_FIRST, strlen(OOM_FIRST), 0);
 }
 
-/* Without privilege our own file is closed to us. Then the program's is written, by its user: what
- * it starts before that keeps our score. */
+/* Without privilege our own file is closed to us, unless it was opened in time. Then the program's
+ * is written, by its user: what it starts before that keeps our score. */
 static void oom_lower(struct oom *o, const struct user *u, pid_t pid)
 {
 	char path[40];
@@ -280,7 +281,7 @@ static int clone_child(struct start *s, pid_t *ret, struct err *err)
 	pid_t pid;
 
 	s->alive = 1;
-	oom_raise(&oom);
+	oom_raise(&oom, s->plan->oom_fd);
 	pid = clone(run_child, stack + sizeof(stack), flags, s, NULL, NULL, &s->alive);
 	failed = pid < 0 ? errno : 0;
 	if (pid > 0)

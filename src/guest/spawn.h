@@ -28,6 +28,7 @@ struct spawn_plan {
 	uint16_t rows, cols;
 	uint32_t cpu_seconds;
 	uint64_t mark; /* 0: none, a helper of our own */
+	int oom_fd;    /* our own oom_score_adj, borrowed; 0: to be opened, if we may */
 };
 
 /* The process has begun to run the program when this returns 0. Our ends of its streams are

@@ -74,15 +74,16 @@ static void fill_envp(struct command *c, const struct guest_exec *e, const struc
 	c->envp[n] = NULL;
 }
 
-static int start_cold(const struct guest_exec *e, uint64_t mark, struct spawned *ret,
-		      struct err *err)
+static int start_cold(const struct guest *g, const struct guest_exec *e, uint64_t mark,
+		      struct spawned *ret, struct err *err)
 {
 	struct spawn_plan plan = { .cwd = e->cwd,
 				   .flags = e->flags,
 				   .rows = e->rows,
 				   .cols = e->cols,
 				   .cpu_seconds = e->cpu_seconds,
-				   .mark = mark };
+				   .mark = mark,
+				   .oom_fd = g->oom_fd };
 	struct command c;
 	struct user u;
 	int r;
@@ -108,7 +109,7 @@ static int start_process(struct guest *g, const struct guest_exec *e, struct spa
 	if (e->kind != EXEC_COMMAND)
 		r = warm_take(&g->warm, e, ret, err);
 	if (r == -ENOENT)
-		r = start_cold(e, mark, ret, err);
+		r = start_cold(g, e, mark, ret, err);
 	return r;
 }
 
