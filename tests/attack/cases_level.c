@@ -118,7 +118,7 @@ static bool expect_python(struct world *w, const char *code, struct buf *ret)
 
 /* What an interpreter that was forked from a shared template must not have brought along. */
 static const char confined[] =
-	"import os, sys\n"
+	"import os, sys, time\n"
 	"status = dict(l.split(':\\t', 1) for l in open('/proc/self/status').read().splitlines() "
 	"if ':\\t' in l)\n"
 	"caps = [status[k] for k in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb')]\n"
@@ -136,14 +136,20 @@ static const char confined[] =
 	"maps = [l for l in open('/proc/self/maps') if l.split()[1][1] + l.split()[1][3] == 'ws']\n"
 	"maps = [l for l in maps if 'memfd:end ' not in l]\n" /* W4 is about that one */
 	"assert not maps, maps\n"
-	"for pid in os.listdir('/proc'):\n"
-	"    if pid.isdigit() and int(pid) != os.getpid():\n"
+	"def readable():\n"
+	"    for pid in os.listdir('/proc'):\n"
 	"        for name in ('mem', 'environ', 'maps'):\n"
-	"            try:\n"
-	"                open('/proc/%s/%s' % (pid, name), 'rb').read(1)\n"
-	"            except OSError:\n"
-	"                continue\n"
-	"            raise SystemExit('broken: /proc/%s/%s opens' % (pid, name))\n"
+	"            if pid.isdigit() and int(pid) != os.getpid():\n"
+	"                try:\n"
+	"                    open('/proc/%s/%s' % (pid, name), 'rb').read(1)\n"
+	"                except OSError:\n"
+	"                    continue\n"
+	"                return '/proc/%s/%s' % (pid, name)\n"
+	"for i in range(50):\n" /* the run before this one may still be on its way out */
+	"    if not readable():\n"
+	"        break\n"
+	"    time.sleep(0.02)\n"
+	"assert not readable(), readable()\n"
 	"print('held')\n";
 
 /* The one page that a run shares, to say how it ends: no way from there to another run's. */
