@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 #define TEMPLATE_FLAGS (TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE)
 #define LAUNCH_FLAGS LAUNCH_COLD
@@ -157,6 +158,13 @@ int spec_check_template(const struct template_spec *t, struct err *err)
 	return spec_fill_limits(&l, NULL, err);
 }
 
+bool spec_tag_is_valid(const char *tag)
+{
+	size_t n = strspn(tag, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return tag[n] == '\0' && n <= TAG_MAX;
+}
+
 void launch_wr_limits(struct wr *w, const struct limits *l)
 {
 	wr_u64(w, l->memory_bytes);
@@ -275,6 +283,7 @@ long launch_put_claim(void *data, size_t cap, uint32_t id, const struct launch_s
 	wr_u32(&w, s->template_id);
 	wr_u32(&w, s->flags);
 	launch_wr_limits(&w, &s->limits);
+	wr_str(&w, s->tag);
 	return wire_finish(&w);
 }
 
@@ -286,9 +295,10 @@ int launch_get_claim(struct rd *r, struct launch_spec *ret)
 	s.template_id = rd_u32(r);
 	s.flags = rd_u32(r);
 	launch_rd_limits(r, &s.limits);
+	s.tag = rd_str(r);
 	n = rd_end(r);
-	if (n == 0 &&
-	    (!template_id_is_valid(s.template_id) || (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0))
+	if (n == 0 && (!template_id_is_valid(s.template_id) ||
+		       (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0 || !spec_tag_is_valid(s.tag)))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = s;
@@ -328,6 +338,44 @@ int launch_get_box(struct rd *r, struct launch_box *ret)
 	return n;
 }
 
+long launch_put_box_info(void *data, size_t cap, uint32_t id, const struct launch_box_info *b)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_BOX_IS, id);
+	wr_str(&w, b->id);
+	wr_str(&w, b->tag);
+	wr_u32(&w, b->flags);
+	wr_u32(&w, b->pid);
+	launch_wr_limits(&w, &b->limits);
+	wr_u64(&w, b->claimed_ms);
+	wr_u8(&w, b->frozen);
+	wr_u8(&w, b->adopted);
+	return wire_finish(&w);
+}
+
+int launch_get_box_info(struct rd *r, struct launch_box_info *ret)
+{
+	struct launch_box_info b;
+	int n;
+
+	b.id = rd_str(r);
+	b.tag = rd_str(r);
+	b.flags = rd_u32(r);
+	b.pid = rd_u32(r);
+	launch_rd_limits(r, &b.limits);
+	b.claimed_ms = rd_u64(r);
+	b.frozen = rd_u8(r);
+	b.adopted = rd_u8(r);
+	n = rd_end(r);
+	if (n == 0 && (!id_is_valid(b.id) || !spec_tag_is_valid(b.tag) ||
+		       (b.flags & ~(uint32_t)BOX_FLAGS) != 0 || b.frozen > 1 || b.adopted > 1))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = b;
+	return n;
+}
+
 long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_info *i)
 {
 	struct wr w;
@@ -338,12 +386,15 @@ long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_in
 	wr_u8(&w, i->cgroup);
 	wr_u32(&w, i->landlock_abi);
 	wr_u32(&w, i->cgroup_missing);
+	wr_u8(&w, i->persistent);
+	wr_str(&w, i->cgroup_why);
 	return wire_finish(&w);
 }
 
 int launch_get_info(struct rd *r, struct launch_info *ret)
 {
-	struct launch_info i;
+	struct launch_info i = { 0 };
+	const char *why;
 	int n;
 
 	i.version = rd_u32(r);
@@ -351,9 +402,12 @@ int launch_get_info(struct rd *r, struct launch_info *ret)
 	i.cgroup = rd_u8(r);
 	i.landlock_abi = rd_u32(r);
 	i.cgroup_missing = rd_u32(r);
+	i.persistent = rd_u8(r);
+	why = rd_str(r);
 	n = rd_end(r);
-	if (n == 0 && (i.rootless > 1 || i.cgroup > CGROUP_V2 ||
-		       (i.cgroup_missing & ~(uint32_t)CONTROLLERS) != 0))
+	if (n == 0 && (i.rootless > 1 || i.cgroup > CGROUP_V2 || i.persistent > 1 ||
+		       (i.cgroup_missing & ~(uint32_t)CONTROLLERS) != 0 ||
+		       str_copy(i.cgroup_why, sizeof(i.cgroup_why), why) < 0))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = i;

@@ -2,6 +2,7 @@
  * numbers and flags from here, never a path: a directory comes as a descriptor. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/id.h"
@@ -20,6 +21,8 @@ enum launch_type {
 	L_FREEZE,     /* str box id, u8 on -> L_OK */
 	L_LIMITS,     /* str box id, struct limits -> L_OK */
 	L_POOL_STATE, /* u32 template -> L_POOL_IS */
+	L_LIST,       /* -> one L_BOX_IS for each claimed box, then L_OK */
+	L_ATTACH,     /* str box id -> L_BOX + a new connection to the box, pidfd */
 	/* launcher to client */
 	L_INFO = 64, /* struct launch_info */
 	L_OK,
@@ -29,7 +32,11 @@ enum launch_type {
 	L_POOL_IS, /* struct pool_state */
 	L_DIED,    /* unasked: str box id, u32 wait status, struct box_usage */
 	L_FAILED,  /* u32 errno, str text */
+	L_BOX_IS,  /* struct launch_box_info */
 };
+
+/* The wait status in L_DIED of a box that was not the launcher's child: nobody can know it. */
+#define DIED_UNKNOWN UINT32_MAX
 
 /* What a box may use. 0 in a request means the template's default, never "no limit". */
 struct limits {
@@ -95,7 +102,9 @@ struct launch_spec {
 	uint32_t template_id;
 	uint32_t flags;
 	struct limits limits;
+	const char *tag; /* the client's own name of the box, kept with it; NULL is "" */
 };
+#define TAG_MAX 32 /* bytes, of [a-z0-9-] */
 
 /* Steps of a launch, in order; each has its time in the answer. */
 enum launch_step {
@@ -114,6 +123,17 @@ struct launch_box {
 	uint32_t pid;         /* of holt-init, outside */
 	struct limits limits; /* in force */
 	uint64_t step_ns[STEP_COUNT];
+};
+
+/* A claimed box, as the launcher knows it. */
+struct launch_box_info {
+	const char *id, *tag;
+	uint32_t flags; /* enum launch_box_flag */
+	uint32_t pid;   /* of holt-init, outside */
+	struct limits limits;
+	uint64_t claimed_ms; /* since 1970 */
+	uint8_t frozen;
+	uint8_t adopted; /* claimed from an earlier launcher, which is gone */
 };
 
 struct box_usage {
@@ -136,6 +156,8 @@ struct launch_info {
 	uint8_t cgroup; /* enum launch_cgroup */
 	uint32_t landlock_abi;
 	uint32_t cgroup_missing; /* bits: enum cgroup_controller that is not enforced */
+	uint8_t persistent;      /* claimed boxes outlive the launcher and its client */
+	char cgroup_why[240];    /* what kept it from more, for a person; "": nothing did */
 };
 enum cgroup_controller {
 	CONTROLLER_MEMORY = 1 << 0,
@@ -148,6 +170,7 @@ enum cgroup_controller {
 /* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);
+bool spec_tag_is_valid(const char *tag);
 
 /* As in spec/guest.h: put writes a frame, get reads a payload. */
 long launch_put_template(void *data, size_t cap, uint32_t id, const struct template_spec *t);
@@ -158,6 +181,8 @@ long launch_put_claim(void *data, size_t cap, uint32_t id, const struct launch_s
 int launch_get_claim(struct rd *r, struct launch_spec *ret);
 long launch_put_box(void *data, size_t cap, uint32_t id, const struct launch_box *b);
 int launch_get_box(struct rd *r, struct launch_box *ret);
+long launch_put_box_info(void *data, size_t cap, uint32_t id, const struct launch_box_info *b);
+int launch_get_box_info(struct rd *r, struct launch_box_info *ret);
 long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_info *i);
 int launch_get_info(struct rd *r, struct launch_info *ret);
 long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct pool_state *s);

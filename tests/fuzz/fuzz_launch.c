@@ -54,6 +54,7 @@ static long again_claim(struct rd *r)
 	if (n < 0)
 		return n;
 	check_limits(&s.limits);
+	MUST(spec_tag_is_valid(s.tag));
 	return launch_put_claim(again, sizeof(again), 1, &s);
 }
 
@@ -66,6 +67,17 @@ static long again_box(struct rd *r)
 		return n;
 	MUST(id_is_valid(b.id));
 	return launch_put_box(again, sizeof(again), 1, &b);
+}
+
+static long again_box_info(struct rd *r)
+{
+	struct launch_box_info b;
+	int n = launch_get_box_info(r, &b);
+
+	if (n < 0)
+		return n;
+	MUST(id_is_valid(b.id) && spec_tag_is_valid(b.tag));
+	return launch_put_box_info(again, sizeof(again), 1, &b);
 }
 
 static long again_info(struct rd *r)
@@ -108,7 +120,7 @@ static const struct {
 	{ L_TEMPLATE, again_template },  { L_POOL, again_pool },
 	{ L_CLAIM, again_claim },        { L_BOX, again_box },
 	{ L_INFO, again_info },          { L_GONE, again_gone },
-	{ L_POOL_IS, again_pool_state },
+	{ L_POOL_IS, again_pool_state }, { L_BOX_IS, again_box_info },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

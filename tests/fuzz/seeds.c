@@ -115,9 +115,11 @@ static int launch_seeds(struct corpus *c)
 				   .flags = TEMPLATE_WARM_PYTHON,
 				   .preload = "numpy,os.path" };
 	struct pool_spec pool = { 1, 2, 8, 5000 };
-	struct launch_spec plain = { .template_id = 1 }, cold = { 64, LAUNCH_COLD, limits };
+	struct launch_spec plain = { .template_id = 1 },
+			   cold = { 64, LAUNCH_COLD, limits, "web-1" };
 	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 } };
-	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET };
+	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 1, 0, 1 };
+	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
 	struct pool_state state = { 1, 2, 3, 4, 5, 6 };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
@@ -129,6 +131,7 @@ static int launch_seeds(struct corpus *c)
 	put_frame(c, "box", launch_put_box(frame, sizeof(frame), 5, &box));
 	put_frame(c, "info", launch_put_info(frame, sizeof(frame), 6, &info));
 	put_frame(c, "pool-state", launch_put_pool_state(frame, sizeof(frame), 7, &state));
+	put_frame(c, "box-is", launch_put_box_info(frame, sizeof(frame), 9, &is));
 	wire_begin(&w, frame, sizeof(frame), L_GONE, 8);
 	wr_str(&w, box.id);
 	launch_wr_usage(&w, &usage);

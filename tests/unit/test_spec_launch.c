@@ -22,11 +22,15 @@ static const struct template_spec template_example = {
 	TEMPLATE_WARM_PYTHON, LIMITS_EXAMPLE, "os.path"
 };
 static const struct pool_spec pool_example = { 1, 2, 8, 5000 };
-static const struct launch_spec claim_example = { 3, LAUNCH_COLD, LIMITS_EXAMPLE };
+static const struct launch_spec claim_example = { 3, LAUNCH_COLD, LIMITS_EXAMPLE, "web-1" };
 static const struct launch_box box_example = {
 	BOX_ID, BOX_WARM | BOX_WARM_NODE, 4711, LIMITS_EXAMPLE, { 1, 2, 3, UINT64_MAX }
 };
-static const struct launch_info info_example = { 1, 1, CGROUP_V2, 6, CONTROLLER_CPUSET };
+static const struct launch_box_info box_info_example = {
+	BOX_ID, "web-1", BOX_WARM, 4711, LIMITS_EXAMPLE, 1700000000000, 1, 1
+};
+static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
+						 1, "not ours" };
 static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX };
 static const struct box_usage usage_example = { 1, 2, UINT64_MAX, 4, 5 };
 
@@ -63,8 +67,9 @@ static size_t touched; /* so that no read is optimised away */
 
 MESSAGE(template, struct template_spec, L_TEMPLATE, strlen(template_got.preload))
 MESSAGE(pool, struct pool_spec, L_POOL, pool_got.max)
-MESSAGE(claim, struct launch_spec, L_CLAIM, claim_got.flags)
+MESSAGE(claim, struct launch_spec, L_CLAIM, strlen(claim_got.tag))
 MESSAGE(box, struct launch_box, L_BOX, strlen(box_got.id))
+MESSAGE(box_info, struct launch_box_info, L_BOX_IS, strlen(box_info_got.tag))
 MESSAGE(info, struct launch_info, L_INFO, info_got.version)
 MESSAGE(pool_state, struct pool_state, L_POOL_IS, pool_state_got.ready)
 
@@ -96,6 +101,7 @@ static void requests_come_back_as_they_were(void **state)
 	assert_int_equal(claim_got.template_id, 3);
 	assert_int_equal(claim_got.flags, LAUNCH_COLD);
 	assert_limits(&claim_got.limits, &limits_example);
+	assert_string_equal(claim_got.tag, "web-1");
 }
 
 static void answers_come_back_as_they_were(void **state)
@@ -113,8 +119,40 @@ static void answers_come_back_as_they_were(void **state)
 	assert_int_equal(info_got.cgroup, CGROUP_V2);
 	assert_int_equal(info_got.landlock_abi, 6);
 	assert_int_equal(info_got.cgroup_missing, CONTROLLER_CPUSET);
+	assert_int_equal(info_got.persistent, 1);
+	assert_string_equal(info_got.cgroup_why, "not ours");
 	assert_int_equal(try_pool_state(&state_example), 0);
 	assert_memory_equal(&pool_state_got, &state_example, sizeof(pool_state_got));
+}
+
+static void what_is_told_of_a_box_comes_back_as_it_was(void **state)
+{
+	(void)state;
+	assert_int_equal(try_box_info(&box_info_example), 0);
+	assert_string_equal(box_info_got.id, BOX_ID);
+	assert_string_equal(box_info_got.tag, "web-1");
+	assert_int_equal(box_info_got.flags, BOX_WARM);
+	assert_int_equal(box_info_got.pid, 4711);
+	assert_limits(&box_info_got.limits, &limits_example);
+	assert_true(box_info_got.claimed_ms == 1700000000000);
+	assert_int_equal(box_info_got.frozen, 1);
+	assert_int_equal(box_info_got.adopted, 1);
+}
+
+static void a_tag_is_a_short_name_or_nothing(void **state)
+{
+	static const char longest[] = "abcdefghijklmnopqrstuvwxyz-01234";
+	struct launch_spec s = claim_example;
+
+	(void)state;
+	_Static_assert(sizeof(longest) == TAG_MAX + 1, "as long as a tag may be");
+	s.tag = NULL;
+	assert_int_equal(try_claim(&s), 0);
+	assert_string_equal(claim_got.tag, "");
+	s.tag = longest;
+	assert_int_equal(try_claim(&s), 0);
+	s.tag = "abcdefghijklmnopqrstuvwxyz-012345";
+	assert_int_equal(try_claim(&s), -EINVAL);
 }
 
 static void usage_is_a_part_of_other_messages(void **state)
@@ -142,6 +180,7 @@ static void values_out_of_bounds_are_refused(void **state)
 	struct pool_spec p;
 	struct launch_spec c;
 	struct launch_box b;
+	struct launch_box_info n;
 	struct launch_info i;
 
 	(void)state;
@@ -166,6 +205,14 @@ static void values_out_of_bounds_are_refused(void **state)
 	REFUSED(box, b, b.id = "../../etc");
 	REFUSED(box, b, b.id = "");
 	REFUSED(box, b, b.flags = 1 << 3);
+	REFUSED(claim, c, c.tag = "A");
+	REFUSED(claim, c, c.tag = "../x");
+	REFUSED(box_info, n, n.id = "../../etc");
+	REFUSED(box_info, n, n.tag = "a b");
+	REFUSED(box_info, n, n.flags = 1 << 3);
+	REFUSED(box_info, n, n.frozen = 2);
+	REFUSED(box_info, n, n.adopted = 2);
+	REFUSED(info, i, i.persistent = 2);
 	REFUSED(info, i, i.rootless = 2);
 	REFUSED(info, i, i.cgroup = CGROUP_V2 + 1);
 	REFUSED(info, i, i.cgroup_missing = 1 << 5);
@@ -181,6 +228,7 @@ static void cut_or_changed_frames_do_no_harm(void **state)
 	TORTURE(pool, &pool_example);
 	TORTURE(claim, &claim_example);
 	TORTURE(box, &box_example);
+	TORTURE(box_info, &box_info_example);
 	TORTURE(info, &info_example);
 	TORTURE(pool_state, &state_example);
 #undef TORTURE
@@ -355,6 +403,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_come_back_as_they_were),
 		cmocka_unit_test(answers_come_back_as_they_were),
+		cmocka_unit_test(what_is_told_of_a_box_comes_back_as_it_was),
+		cmocka_unit_test(a_tag_is_a_short_name_or_nothing),
 		cmocka_unit_test(usage_is_a_part_of_other_messages),
 		cmocka_unit_test(values_out_of_bounds_are_refused),
 		cmocka_unit_test(cut_or_changed_frames_do_no_harm),
