@@ -1,0 +1,155 @@
+/* Sandboxes: the service that every door (REST, E2B, MCP, ...) stands in front of. Has never heard
+ * of HTTP. Everything runs on one loop thread; nothing blocks; callbacks never come from inside the
+ * call that asks for them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "provider/provider.h"
+#include "sandbox/state.h"
+#include "spec/launch.h"
+
+struct loop;
+struct metrics;
+struct store;
+struct sandboxes; /* the registry: opaque */
+struct sandbox;   /* one: opaque */
+
+#define SANDBOX_NAME_MAX 63
+#define SANDBOX_OWNER_MAX 63
+#define SANDBOX_ENV_MAX 256
+#define SANDBOX_METADATA_MAX 64
+
+struct sandbox_settings { /* from the configuration */
+	uint32_t max_sandboxes;
+	uint64_t timeout_ms, timeout_max_ms; /* time to live: default and most */
+	uint64_t idle_ms;                    /* 0: none */
+	uint64_t exec_timeout_ms, exec_timeout_max_ms;
+	size_t output_keep;
+	uint64_t retention_ms; /* how long what has ended is remembered */
+	int spool_fd;          /* borrowed: directory of output that outlives us */
+};
+
+struct sandboxes_deps { /* all borrowed, outlive the registry */
+	struct loop *loop;
+	struct store *store;
+	struct metrics *metrics; /* may be NULL */
+	struct sandbox_settings settings;
+};
+
+int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, struct err *err);
+/* Nothing is destroyed: boxes live on and are found again by the next start. */
+struct sandboxes *sandboxes_free(struct sandboxes *all);
+CLEANUP_FUNC(struct sandboxes *, sandboxes_free)
+
+/* The launcher is there (again): makes the store's rows and the living boxes agree, then calls back
+ * once. Before the first time nothing can be created; while it is lost, requests wait for it a few
+ * seconds and then fail with EPIPE. */
+void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
+			      void (*done)(void *user, const struct err *err), void *user);
+void sandboxes_provider_lost(struct sandboxes *all);
+/* A box has ended by itself: for the provider's death callback. */
+void sandboxes_box_died(struct sandboxes *all, const char *box_id, int status,
+			const struct box_usage *usage);
+
+/* ---- making ---- */
+
+struct sandbox_pair {
+	const char *name, *value;
+};
+
+struct sandbox_request { /* borrowed for the call */
+	const char *owner;
+	const char *name;     /* "": none; unique among the owner's live ones */
+	bool get_or_create;   /* with a name: the live one of that name, if there is one */
+	const char *template; /* "": the default */
+	struct limits limits; /* 0: the template's */
+	uint64_t timeout_ms;  /* 0: the default */
+	uint64_t idle_ms;     /* 0: the default */
+	bool cold;            /* not from the pool */
+	const struct sandbox_pair *env, *metadata;
+	size_t n_env, n_metadata;
+};
+
+/* err is NULL on success. sb is borrowed and may be gone by the next turn of the loop. */
+typedef void (*sandbox_cb)(void *user, struct sandbox *sb, const struct err *err);
+
+/* Answers when the sandbox is running and in the store. EINVAL (a bad value, named), EEXIST (name),
+ * EDQUOT (max_sandboxes), EAGAIN/ENOSPC/EROFS/EIO (the store), EPIPE (no launcher). */
+void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sandbox_cb cb,
+		    void *user);
+
+/* ---- looking ---- */
+
+struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended one */
+	const char *id, *owner, *name, *template, *reason, *box_id;
+	enum sandbox_state state;
+	bool warm, is_existing; /* was taken from the pool; get_or_create found it */
+	uint64_t step_ns[STEP_COUNT];
+	uint64_t claim_us, store_us, total_us; /* of its creation, by this process; 0 otherwise */
+	struct limits limits;
+	const struct sandbox_pair *env, *metadata;
+	size_t n_env, n_metadata;
+	int64_t created_ms, expires_ms, ended_ms; /* wall clock; 0: none. Paused: expires_ms is 0 */
+	uint64_t timeout_ms, idle_ms, remaining_ms; /* remaining: of a paused one */
+	size_t n_executions;                        /* running now */
+};
+
+/* Live ones only; NULL. owner NULL: anybody's. Another owner's is NULL too. id may be a name. */
+struct sandbox *sandboxes_find(struct sandboxes *all, const char *id_or_name, const char *owner);
+void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret);
+/* Also finds ended ones, in the store. ENOENT. */
+void sandbox_get(struct sandboxes *all, const char *id_or_name, const char *owner,
+		 void (*cb)(void *user, const struct sandbox_info *info, const struct err *err),
+		 void *user);
+
+struct sandbox_filter {
+	const char *owner;    /* NULL: anybody's */
+	unsigned states;      /* bits 1 << enum sandbox_state; 0: the live ones */
+	const char *template; /* NULL: any */
+	const char *name;     /* NULL: any */
+	const struct sandbox_pair *metadata;
+	size_t n_metadata;
+	int64_t before_ms; /* cursor: created before this, or then with a smaller id; 0: from the
+			      newest */
+	const char *before_id;
+	size_t limit;
+};
+/* Newest first; n <= limit, more says whether there are others behind the last. */
+void sandbox_list(struct sandboxes *all, const struct sandbox_filter *f,
+		  void (*cb)(void *user, const struct sandbox_info *infos, size_t n, bool more,
+			     const struct err *err),
+		  void *user);
+
+/* ---- changing ---- */
+
+struct sandbox_patch {
+	bool has_timeout, has_metadata;
+	uint64_t timeout_ms;                 /* from now on */
+	const struct sandbox_pair *metadata; /* replaces all of it */
+	size_t n_metadata;
+};
+void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb cb, void *user);
+/* EBUSY in a state that does not allow it. Already there: success. */
+void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
+void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
+/* Answers when nothing of the box is left and the store knows. Several callers share one end. */
+void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user);
+/* Somebody uses it: the idle clock starts again. */
+void sandbox_touch(struct sandbox *sb);
+
+struct sandboxes_stats {
+	size_t by_state[SANDBOX_STATE_COUNT];
+	size_t executions;
+	bool is_ready; /* the launcher is there and recovery is over */
+};
+void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret);
+/* ENOENT for no such template. */
+void sandboxes_pool_state(struct sandboxes *all, const char *template,
+			  void (*cb)(void *user, const struct pool_state *s, const struct err *err),
+			  void *user);
