@@ -28,8 +28,22 @@ struct guest_callbacks { /* any may be NULL; data is borrowed for the call */
 	void (*failed)(void *user, int code, const char *text); /* also -EPIPE when the box died */
 };
 
+/* What a box tells when a connection to it begins; either may be NULL. */
+struct guest_hooks {
+	/* Of a box that others spoke with before, live() follows r->live times. */
+	void (*ready)(void *user, const struct guest_ready *r);
+	/* An execution with EXEC_KEEP lives, or has ended and was not acknowledged. True: it goes
+	 * on with *ret_cb and *ret_user, output from live->offset on and exited() at its end; its
+	 * id may be used in here. False: nobody knows it, and it is cancelled and acknowledged. */
+	bool (*live)(void *user, const struct guest_live *live, struct guest_callbacks *ret_cb,
+		     void **ret_user);
+};
+
 /* Takes fd. */
 int guest_create(int fd, struct guest_client **ret, struct err *err);
+/* Right after guest_create(). On a connection to a box's own listener, start nothing before ready()
+ * has been called; until the last live() has, what is started fails with -EAGAIN. */
+void guest_set_hooks(struct guest_client *g, const struct guest_hooks *hooks, void *user);
 struct guest_client *guest_free(struct guest_client *g); /* callbacks are not called */
 CLEANUP_FUNC(struct guest_client *, guest_free)
 int guest_fd(const struct guest_client *g);
@@ -52,8 +66,17 @@ ssize_t guest_data(struct guest_client *g, uint32_t id, const void *data, size_t
 int guest_signal(struct guest_client *g, uint32_t id, int signo, bool tree);
 int guest_resize(struct guest_client *g, uint32_t id, uint16_t rows, uint16_t cols);
 int guest_cancel(struct guest_client *g, uint32_t id);
-/* Manual credit: while held, output of the id is not credited and so stops at the window. */
+/* While held, output of the id is not credited and so stops at the window. */
 void guest_hold(struct guest_client *g, uint32_t id, bool hold);
+/* Right after guest_exec(), or in live(): output of the id is credited by guest_credit() only. */
+void guest_manual_credit(struct guest_client *g, uint32_t id);
+/* The n oldest bytes of output that were not yet credited, of both streams as they came, are safe.
+ * Of an id that has ended it says nothing: guest_ack() does. 0, -EINVAL for more than came, or the
+ * error of a connection that is gone. */
+int guest_credit(struct guest_client *g, uint32_t id, uint64_t n);
+/* The end of an execution with EXEC_KEEP is recorded, and the box forgets it. After exited(); not
+ * needed after failed(). */
+int guest_ack(struct guest_client *g, uint32_t id);
 /* No callback of this id is called any more; its output is still credited and dropped. */
 void guest_forget(struct guest_client *g, uint32_t id);
 

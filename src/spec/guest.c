@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXEC_FLAGS (EXEC_PTY | EXEC_STDIN | EXEC_LOGIN)
+#define EXEC_FLAGS (EXEC_PTY | EXEC_STDIN | EXEC_LOGIN | EXEC_KEEP)
 #define EXIT_FLAGS \
 	(EXIT_TIMED_OUT | EXIT_TRUNCATED | EXIT_CANCELLED | EXIT_SIGNALED | EXIT_LEFTOVERS)
+#define LIVE_FLAGS (LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM)
 #define FILE_FLAGS (FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL)
 
 #define EXIT_CODE_MAX 255u
@@ -53,6 +54,7 @@ long guest_put_exec(void *data, size_t cap, uint32_t id, const struct guest_exec
 	wr_str(&w, e->user);
 	wr_str(&w, e->cwd);
 	wr_str(&w, e->code);
+	wr_str(&w, e->tag);
 	put_list(&w, e->argv, e->argc);
 	put_list(&w, e->envp, e->envc);
 	return wire_finish(&w);
@@ -72,6 +74,8 @@ static int check_env(const struct guest_exec *e)
 static int check_exec(const struct guest_exec *e)
 {
 	if (e->kind >= EXEC_KIND_COUNT || (e->flags & ~EXEC_FLAGS) != 0)
+		return -EINVAL;
+	if (strlen(e->tag) > GUEST_TAG_MAX)
 		return -EINVAL;
 	/* A command has a program and no code: one of the two would be ignored silently. */
 	if (e->kind == EXEC_COMMAND && (e->argc == 0 || e->code[0] != '\0'))
@@ -95,6 +99,7 @@ int guest_get_exec(struct rd *r, struct guest_exec *ret)
 	e.user = rd_str(r);
 	e.cwd = rd_str(r);
 	e.code = rd_str(r);
+	e.tag = rd_str(r);
 	n = get_list(r, e.argv, &e.argc);
 	if (n == 0)
 		n = get_list(r, e.envp, &e.envc);
@@ -146,6 +151,50 @@ int guest_get_exit(struct rd *r, struct guest_exit *ret)
 	n = rd_end(r);
 	if (n == 0)
 		n = check_exit(&e);
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
+long guest_put_live(void *data, size_t cap, const struct guest_live *e)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_LIVE, e->id);
+	wr_u32(&w, e->pid);
+	wr_u8(&w, e->flags);
+	wr_u64(&w, e->age_ms);
+	wr_u64(&w, e->offset[0]);
+	wr_u64(&w, e->offset[1]);
+	wr_u64(&w, e->stdin_taken);
+	wr_u32(&w, e->stdin_kept);
+	wr_str(&w, e->tag);
+	return wire_finish(&w);
+}
+
+static int check_live(const struct guest_live *e)
+{
+	if (e->id == 0 || (e->flags & ~LIVE_FLAGS) != 0 || e->stdin_kept > GUEST_WINDOW)
+		return -EINVAL;
+	return strlen(e->tag) <= GUEST_TAG_MAX ? 0 : -EINVAL;
+}
+
+int guest_get_live(struct rd *r, uint32_t id, struct guest_live *ret)
+{
+	struct guest_live e = { .id = id };
+	int n;
+
+	e.pid = rd_u32(r);
+	e.flags = rd_u8(r);
+	e.age_ms = rd_u64(r);
+	e.offset[0] = rd_u64(r);
+	e.offset[1] = rd_u64(r);
+	e.stdin_taken = rd_u64(r);
+	e.stdin_kept = rd_u32(r);
+	e.tag = rd_str(r);
+	n = rd_end(r);
+	if (n == 0)
+		n = check_live(&e);
 	if (n == 0)
 		*ret = e;
 	return n;
@@ -247,6 +296,8 @@ long guest_put_ready(void *data, size_t cap, const struct guest_ready *e)
 	wr_u32(&w, e->version);
 	wr_u8(&w, e->warm_python);
 	wr_u8(&w, e->warm_node);
+	wr_u8(&w, e->resumed);
+	wr_u32(&w, e->live);
 	return wire_finish(&w);
 }
 
@@ -258,7 +309,11 @@ int guest_get_ready(struct rd *r, struct guest_ready *ret)
 	e.version = rd_u32(r);
 	e.warm_python = rd_u8(r);
 	e.warm_node = rd_u8(r);
+	e.resumed = rd_u8(r);
+	e.live = rd_u32(r);
 	n = rd_end(r);
+	if (n == 0 && e.resumed > 1)
+		n = -EINVAL;
 	if (n == 0)
 		*ret = e;
 	return n;

@@ -1,7 +1,17 @@
 /* What the daemon and holt-init say to each other over a box's control socket.
  *
- * The client picks ids: nonzero, unique among what is live. An execution and a file operation share
- * one id space. Every request ends with exactly one G_EXIT, G_DONE or G_ERROR of its id. */
+ * The client picks ids: nonzero, unique among what is live or kept. An execution and a file
+ * operation share one id space. Every request ends with exactly one G_EXIT, G_DONE or G_ERROR of
+ * its id.
+ *
+ * A box ends with its socket, until G_PERSIST gives it a listening one. From then on it outlives
+ * its clients: one is served at a time, and a newer connection replaces an older one. Whatever
+ * belongs to a lost connection ends with it, but for executions with EXEC_KEEP: they go on until
+ * their window is full, and the guest keeps what was not credited, and how they ended, until G_ACK.
+ * A new connection is told G_READY with the number of these executions, one G_LIVE for each, and
+ * then for each as ordinary frames what was kept: the bytes from the offsets of its G_LIVE on, and
+ * G_EXIT when it has ended. For the window, nothing has been sent yet on a new connection. Who
+ * breaks the rules loses the connection, and in a box without G_PERSIST the box. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,14 +23,18 @@
 enum guest_type {
 	/* client to guest */
 	G_EXEC = 1, /* struct guest_exec */
-	G_STDIN,  /* raw bytes for the execution's standard input; none at all means end of file */
-	G_CREDIT, /* u64: the client has taken this many more bytes of output or data */
-	G_SIGNAL, /* u32 signal, u8 tree: to the process, or to everything it started */
-	G_RESIZE, /* u16 rows, u16 cols */
-	G_FILE,   /* struct guest_file */
-	G_DATA,   /* both ways: raw bytes of a file or archive; none at all means end of file */
-	G_CANCEL, /* ends the operation or execution of this id; its G_ERROR or G_EXIT follows */
-	G_PING,   /* answered by G_PONG with the same id */
+	G_STDIN,   /* raw bytes for the execution's standard input; none at all means end of file */
+	G_CREDIT,  /* u64: the client has taken this many more bytes of output or data */
+	G_SIGNAL,  /* u32 signal, u8 tree: to the process, or to everything it started */
+	G_RESIZE,  /* u16 rows, u16 cols */
+	G_FILE,    /* struct guest_file */
+	G_DATA,    /* both ways: raw bytes of a file or archive; none at all means end of file */
+	G_CANCEL,  /* ends the operation or execution of this id; its G_ERROR or G_EXIT follows */
+	G_PING,    /* answered by G_PONG with the same id */
+	G_PERSIST, /* id 0, with one descriptor: a listening SOCK_SEQPACKET socket; a newer one
+		      replaces it */
+	G_ACK,     /* the execution with EXEC_KEEP is recorded: forget it, or keep nothing at its
+		      end */
 	/* guest to client */
 	G_READY = 64, /* the box is built; struct guest_ready */
 	G_STARTED,    /* u32 pid inside the box, u8 warm: 1 when a waiting interpreter took it */
@@ -32,6 +46,7 @@ enum guest_type {
 	G_DONE,       /* u64 bytes or entries handled */
 	G_ERROR,      /* u32 errno, str text; id 0: the box could not be built, or is unusable */
 	G_PONG,
+	G_LIVE, /* struct guest_live */
 };
 
 /* Bytes of output that may be on their way or unread before the guest stops reading the process.
@@ -49,12 +64,16 @@ enum guest_type {
 struct guest_ready {
 	uint32_t version;
 	uint8_t warm_python, warm_node; /* interpreters waiting in the box */
+	uint8_t resumed;                /* 1: others were connected before */
+	uint32_t live;                  /* how many G_LIVE follow at once */
 };
 
 enum guest_exec_flag {
 	EXEC_PTY = 1 << 0,   /* one terminal instead of three pipes */
 	EXEC_STDIN = 1 << 1, /* standard input is open; otherwise /dev/null */
 	EXEC_LOGIN = 1 << 2, /* HOME, USER, LOGNAME and SHELL from the box's passwd file */
+	EXEC_KEEP = 1 << 3,  /* it outlives the connection; its end is kept until G_ACK. G_ERROR
+				needs none */
 };
 
 enum guest_exec_kind {
@@ -65,6 +84,7 @@ enum guest_exec_kind {
 };
 
 #define GUEST_ARGS_MAX 1024
+#define GUEST_TAG_MAX 32 /* bytes of a tag */
 #define GUEST_SIGNAL_DEFAULT_GRACE_MS 100
 
 struct guest_exec {
@@ -78,6 +98,7 @@ struct guest_exec {
 	const char *user;      /* name or number in the box; "" is the box's user */
 	const char *cwd;       /* "" is the user's home */
 	const char *code;      /* "" for a command */
+	const char *tag;       /* the client's own name of it, told again by G_LIVE; may be "" */
 	size_t argc, envc;
 	const char *argv[GUEST_ARGS_MAX + 1]; /* borrowed from the frame, NULL-terminated */
 	const char *envp[GUEST_ARGS_MAX + 1]; /* "NAME=value" */
@@ -97,6 +118,25 @@ struct guest_exit {
 	uint64_t wall_us, user_us, sys_us;
 	uint64_t max_rss_bytes; /* of its largest process */
 	uint64_t output_bytes;  /* written by the process, kept or not */
+};
+
+enum guest_live_flag {
+	LIVE_ENDED = 1 << 0, /* G_EXIT follows what is left of its output */
+	LIVE_PTY = 1 << 1,
+	LIVE_STDIN = 1 << 2, /* standard input is open */
+	LIVE_WARM = 1 << 3,
+};
+
+/* An execution with EXEC_KEEP, to a new connection. */
+struct guest_live {
+	uint32_t id;
+	uint32_t pid; /* inside the box, also when it has ended */
+	uint8_t flags;
+	uint64_t age_ms;      /* since it was started */
+	uint64_t offset[2];   /* of standard output and error: where what is sent again begins */
+	uint64_t stdin_taken; /* bytes that the process has taken in all */
+	uint32_t stdin_kept;  /* bytes that wait in the guest for it: the client goes on behind */
+	const char *tag;
 };
 
 enum guest_file_op {
@@ -159,6 +199,8 @@ long guest_put_exec(void *data, size_t cap, uint32_t id, const struct guest_exec
 int guest_get_exec(struct rd *r, struct guest_exec *ret);
 long guest_put_exit(void *data, size_t cap, uint32_t id, const struct guest_exit *e);
 int guest_get_exit(struct rd *r, struct guest_exit *ret);
+long guest_put_live(void *data, size_t cap, const struct guest_live *e);
+int guest_get_live(struct rd *r, uint32_t id, struct guest_live *ret); /* id: the frame's */
 long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file *f);
 int guest_get_file(struct rd *r, struct guest_file *ret);
 long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_entry *e);

@@ -16,7 +16,7 @@ static long again_exec(struct rd *r)
 	if (n < 0)
 		return n;
 	MUST(e.argc <= GUEST_ARGS_MAX && !e.argv[e.argc] && !e.envp[e.envc]);
-	MUST(e.kind < EXEC_KIND_COUNT);
+	MUST(e.kind < EXEC_KIND_COUNT && strlen(e.tag) <= GUEST_TAG_MAX);
 	return guest_put_exec(again, sizeof(again), 1, &e);
 }
 
@@ -52,12 +52,23 @@ static long again_ready(struct rd *r)
 	return n < 0 ? n : guest_put_ready(again, sizeof(again), &e);
 }
 
+static long again_live(struct rd *r)
+{
+	struct guest_live e;
+	int n = guest_get_live(r, 1, &e);
+
+	if (n < 0)
+		return n;
+	MUST(strlen(e.tag) <= GUEST_TAG_MAX && e.stdin_kept <= GUEST_WINDOW);
+	return guest_put_live(again, sizeof(again), &e);
+}
+
 static const struct {
 	uint16_t type;
 	long (*again)(struct rd *r);
 } rows[] = {
 	{ G_EXEC, again_exec },   { G_EXIT, again_exit },   { G_FILE, again_file },
-	{ G_ENTRY, again_entry }, { G_READY, again_ready },
+	{ G_ENTRY, again_entry }, { G_READY, again_ready }, { G_LIVE, again_live },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

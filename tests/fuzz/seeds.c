@@ -56,7 +56,8 @@ static void guest_requests(struct corpus *c)
 {
 	static const struct guest_exec command = {
 		.kind = EXEC_COMMAND,
-		.flags = EXEC_STDIN,
+		.flags = EXEC_STDIN | EXEC_KEEP,
+		.tag = "exec 5",
 		.timeout_ms = 30000,
 		.output_limit = 1 << 20,
 		.cwd = "/workspace",
@@ -92,12 +93,21 @@ static void guest_answers(struct corpus *c)
 	struct guest_exit ended = { .code = 1, .wall_us = 1000, .output_bytes = 5 };
 	struct guest_exit killed = { .code = 9, .flags = EXIT_SIGNALED | EXIT_TIMED_OUT };
 	struct guest_entry link = { ENTRY_SYMLINK, 0777, 1000, 1000, 4, 1, 2, "link", "file" };
-	struct guest_ready ready = { WIRE_VERSION, 1, 0 };
+	struct guest_ready ready = { WIRE_VERSION, 1, 0, 1, 2 };
+	struct guest_live live = { .id = 7,
+				   .pid = 12,
+				   .flags = LIVE_ENDED | LIVE_STDIN,
+				   .age_ms = 5000,
+				   .offset = { 300, 4 },
+				   .stdin_taken = 9,
+				   .stdin_kept = 1,
+				   .tag = "exec 5" };
 
 	put_frame(c, "exit", guest_put_exit(frame, sizeof(frame), 1, &ended));
 	put_frame(c, "exit-killed", guest_put_exit(frame, sizeof(frame), 2, &killed));
 	put_frame(c, "entry", guest_put_entry(frame, sizeof(frame), 3, &link));
 	put_frame(c, "ready", guest_put_ready(frame, sizeof(frame), &ready));
+	put_frame(c, "live", guest_put_live(frame, sizeof(frame), &live));
 	put_frame(c, "error", guest_put_error(frame, sizeof(frame), 4, ENOENT, "no such file"));
 }
 

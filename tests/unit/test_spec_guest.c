@@ -9,7 +9,7 @@
 /* One full example of each message. */
 static const struct guest_exec exec_example = {
 	.kind = EXEC_COMMAND,
-	.flags = EXEC_PTY | EXEC_STDIN | EXEC_LOGIN,
+	.flags = EXEC_PTY | EXEC_STDIN | EXEC_LOGIN | EXEC_KEEP,
 	.rows = 50,
 	.cols = 132,
 	.timeout_ms = 30000,
@@ -19,6 +19,7 @@ static const struct guest_exec exec_example = {
 	.user = "agent",
 	.cwd = "/workspace",
 	.code = "",
+	.tag = "0123456789abcdef0123456789abcdef",
 	.argc = 3,
 	.envc = 2,
 	.argv = { "sh", "-c", "" },
@@ -28,6 +29,19 @@ static const struct guest_exec exec_example = {
 static const struct guest_exit exit_example = {
 	255, EXIT_TIMED_OUT | EXIT_TRUNCATED, 1, 2, 3, 4, UINT64_MAX
 };
+
+static const struct guest_live live_example = {
+	.id = 9,
+	.pid = 77,
+	.flags = LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM,
+	.age_ms = 1ull << 33,
+	.offset = { UINT64_MAX, 1 },
+	.stdin_taken = 1ull << 34,
+	.stdin_kept = GUEST_WINDOW,
+	.tag = "exec 5",
+};
+
+static const struct guest_ready ready_example = { 9, 1, 2, 1, 300 };
 
 static const struct guest_file file_example = {
 	FILE_TAR_PUT, FILE_RECURSIVE | FILE_EXCL, 07777, 3, 5, INT64_MAX, "", "/a b", "c"
@@ -60,7 +74,7 @@ static size_t touched; /* so that no read is optimised away */
 
 static void touch_exec(const struct guest_exec *e)
 {
-	touched += strlen(e->user) + strlen(e->cwd) + strlen(e->code);
+	touched += strlen(e->user) + strlen(e->cwd) + strlen(e->code) + strlen(e->tag);
 	for (size_t i = 0; i < e->argc; i++)
 		touched += strlen(e->argv[i]);
 	for (size_t i = 0; i < e->envc; i++)
@@ -89,10 +103,22 @@ static void touch_ready(const struct guest_ready *e)
 	touched += e->version;
 }
 
+static void touch_live(const struct guest_live *e)
+{
+	assert_true(e->id != 0);
+	touched += strlen(e->tag);
+}
+
+static int get_live(struct rd *r, struct guest_live *ret)
+{
+	return guest_get_live(r, 9, ret);
+}
+
 DECODER(exec, struct guest_exec, guest_get_exec, touch_exec)
 DECODER(exit, struct guest_exit, guest_get_exit, touch_exit)
 DECODER(file, struct guest_file, guest_get_file, touch_file)
 DECODER(entry, struct guest_entry, guest_get_entry, touch_entry)
+DECODER(live, struct guest_live, get_live, touch_live)
 DECODER(ready, struct guest_ready, guest_get_ready, touch_ready)
 
 /* The frame's head must say this; the payload is decoded where it lies. */
@@ -128,6 +154,16 @@ static int try_entry(const struct guest_entry *e)
 	return open_and(decode_entry, guest_put_entry(frame, sizeof(frame), 8, e), G_ENTRY, 8);
 }
 
+static int try_live(const struct guest_live *e)
+{
+	return open_and(decode_live, guest_put_live(frame, sizeof(frame), e), G_LIVE, e->id);
+}
+
+static int try_ready(const struct guest_ready *e)
+{
+	return open_and(decode_ready, guest_put_ready(frame, sizeof(frame), e), G_READY, 0);
+}
+
 static void an_execution_comes_back_as_it_was(void **state)
 {
 	const struct guest_exec *e = &exec_example, *got = &exec_got;
@@ -145,6 +181,7 @@ static void an_execution_comes_back_as_it_was(void **state)
 	assert_string_equal(got->user, e->user);
 	assert_string_equal(got->cwd, e->cwd);
 	assert_string_equal(got->code, e->code);
+	assert_string_equal(got->tag, e->tag);
 	assert_int_equal(got->argc, e->argc);
 	assert_int_equal(got->envc, e->envc);
 	for (size_t i = 0; i < e->argc; i++)
@@ -155,8 +192,6 @@ static void an_execution_comes_back_as_it_was(void **state)
 
 static void the_other_messages_come_back_as_they_were(void **state)
 {
-	struct guest_ready ready = { 9, 1, 2 };
-
 	(void)state;
 	assert_int_equal(try_exit(&exit_example), 0);
 	assert_memory_equal(&exit_got, &exit_example, sizeof(exit_got));
@@ -179,12 +214,57 @@ static void the_other_messages_come_back_as_they_were(void **state)
 	assert_true(entry_got.inode == entry_example.inode);
 	assert_string_equal(entry_got.path, entry_example.path);
 	assert_string_equal(entry_got.target, entry_example.target);
-	assert_int_equal(
-		open_and(decode_ready, guest_put_ready(frame, sizeof(frame), &ready), G_READY, 0),
-		0);
+	assert_int_equal(try_ready(&ready_example), 0);
 	assert_int_equal(ready_got.version, 9);
 	assert_int_equal(ready_got.warm_python, 1);
 	assert_int_equal(ready_got.warm_node, 2);
+	assert_int_equal(ready_got.resumed, 1);
+	assert_int_equal(ready_got.live, 300);
+}
+
+static void what_lives_comes_back_as_it_was(void **state)
+{
+	(void)state;
+	assert_int_equal(try_live(&live_example), 0);
+	assert_int_equal(live_got.id, live_example.id);
+	assert_int_equal(live_got.pid, live_example.pid);
+	assert_int_equal(live_got.flags, live_example.flags);
+	assert_true(live_got.age_ms == live_example.age_ms);
+	assert_true(live_got.offset[0] == UINT64_MAX);
+	assert_true(live_got.offset[1] == 1);
+	assert_true(live_got.stdin_taken == live_example.stdin_taken);
+	assert_int_equal(live_got.stdin_kept, GUEST_WINDOW);
+	assert_string_equal(live_got.tag, "exec 5");
+}
+
+static void what_lives_out_of_bounds_is_refused(void **state)
+{
+	struct guest_live e = live_example;
+	struct guest_ready ready = ready_example;
+
+	(void)state;
+	e.flags = 1 << 4;
+	assert_int_equal(try_live(&e), -EINVAL);
+	e = live_example;
+	e.stdin_kept = GUEST_WINDOW + 1;
+	assert_int_equal(try_live(&e), -EINVAL);
+	e = live_example;
+	e.tag = "0123456789abcdef0123456789abcdef!";
+	assert_int_equal(try_live(&e), -EINVAL);
+	ready.resumed = 2;
+	assert_int_equal(try_ready(&ready), -EINVAL);
+}
+
+static void nothing_lives_under_the_id_zero(void **state)
+{
+	struct guest_live got;
+	struct wire_head head;
+	struct rd r;
+	long n = guest_put_live(frame, sizeof(frame), &live_example);
+
+	(void)state;
+	assert_int_equal(wire_open(frame, (size_t)n, &head, &r), 0);
+	assert_int_equal(guest_get_live(&r, 0, &got), -EINVAL);
 }
 
 static void as_many_arguments_as_allowed_and_no_more(void **state)
@@ -219,7 +299,7 @@ static int exec_with_counts(uint32_t argc, uint32_t envc, size_t strings)
 	for (int i = 0; i < 3; i++)
 		wr_u32(&w, 0);
 	wr_u64(&w, 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		wr_str(&w, "");
 	wr_u32(&w, argc);
 	for (size_t i = 0; i < strings; i++)
@@ -248,7 +328,7 @@ static void an_execution_out_of_bounds_is_refused(void **state)
 	e.kind = EXEC_KIND_COUNT;
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e = exec_example;
-	e.flags = 1 << 3;
+	e.flags = 1 << 4;
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e = exec_example;
 	e.argc = 0;
@@ -258,6 +338,9 @@ static void an_execution_out_of_bounds_is_refused(void **state)
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e.kind = EXEC_PYTHON;
 	e.argc = 0;
+	e.tag = "0123456789abcdef0123456789abcdef!";
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e.tag = "";
 	assert_int_equal(try_exec(&e), 0);
 	assert_string_equal(exec_got.code, "print()");
 	e.envp[1] = "=x";
@@ -366,8 +449,6 @@ static void what_does_not_fit_is_not_encoded(void **state)
 
 static void cut_or_changed_frames_do_no_harm(void **state)
 {
-	struct guest_ready ready = { 1, 1, 1 };
-
 	(void)state;
 	frame_torture(frame, (size_t)guest_put_exec(frame, sizeof(frame), 1, &exec_example),
 		      decode_exec);
@@ -377,7 +458,10 @@ static void cut_or_changed_frames_do_no_harm(void **state)
 		      decode_file);
 	frame_torture(frame, (size_t)guest_put_entry(frame, sizeof(frame), 1, &entry_example),
 		      decode_entry);
-	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready), decode_ready);
+	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready_example),
+		      decode_ready);
+	frame_torture(frame, (size_t)guest_put_live(frame, sizeof(frame), &live_example),
+		      decode_live);
 	assert_true(touched > 0);
 }
 
@@ -386,6 +470,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_execution_comes_back_as_it_was),
 		cmocka_unit_test(the_other_messages_come_back_as_they_were),
+		cmocka_unit_test(what_lives_comes_back_as_it_was),
+		cmocka_unit_test(what_lives_out_of_bounds_is_refused),
+		cmocka_unit_test(nothing_lives_under_the_id_zero),
 		cmocka_unit_test(as_many_arguments_as_allowed_and_no_more),
 		cmocka_unit_test(a_count_that_lies_is_refused),
 		cmocka_unit_test(an_execution_out_of_bounds_is_refused),
