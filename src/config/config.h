@@ -1,0 +1,102 @@
+/* The settings in force. holt.yaml < .env < HOLT_* environment < flags; each value remembers where
+ * it comes from. Strict: an unknown key or a bad value in a file is an error with its line. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "config/settings.h"
+#include "spec/launch.h"
+
+struct arena;
+struct err;
+struct secret;
+
+#define CONFIG_FILE_MAX (256u << 10) /* bytes of holt.yaml and of .env */
+#define CONFIG_WARNINGS_MAX 16u
+
+struct config_list {
+	const char *const *items;
+	size_t len;
+};
+
+/* The values of SETTING_CHOICE; the names are in settings.c. */
+enum config_cgroup { CONFIG_CGROUP_AUTO, CONFIG_CGROUP_V1, CONFIG_CGROUP_V2, CONFIG_CGROUP_NONE };
+
+enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENV, ORIGIN_FLAG };
+
+struct config_source {
+	enum config_origin origin;
+	const char *where; /* "holt.yaml:12", "HOLT_LISTEN", "--listen"; NULL for a default */
+};
+
+/* All strings are the config's own. A timeout of 0 is none; units are in the names. */
+struct config {
+	/* the daemon's doors */
+	const char *listen;
+	const char *tls_cert, *tls_key; /* NULL: no TLS */
+	bool insecure_bind;
+	struct config_list cors_origins;
+	uint32_t max_connections;
+	uint64_t max_json_bytes, max_body_bytes;
+	bool metrics_public;
+	/* the daemon itself */
+	const char *config; /* the file that was read; NULL: none */
+	const char *state_dir;
+	const char *admin_key_file;
+	const char *user; /* NULL: stay who we are */
+	int cgroup;       /* enum config_cgroup */
+	int log_format;   /* enum log_format */
+	int log_level;    /* enum log_level */
+	/* sandboxes */
+	uint32_t max_sandboxes;
+	uint64_t sandbox_timeout_ms, sandbox_timeout_max_ms, sandbox_idle_timeout_ms;
+	uint64_t exec_timeout_ms, exec_timeout_max_ms;
+	uint64_t output_keep_bytes;
+	uint64_t retention_ms;
+	struct limits limits; /* of a sandbox that asks for nothing else */
+	uint32_t pool_min, pool_max;
+	uint64_t pool_quiet_ms;
+	/* clients */
+	const char *url;
+	struct secret *api_key; /* NULL: none */
+
+	struct config_source *sources;             /* one for each row of settings_table() */
+	const char *warnings[CONFIG_WARNINGS_MAX]; /* for the log, once it is set up */
+	size_t warning_count;
+	struct arena *arena; /* owns all of the above but the secrets */
+};
+
+/* What a command line said: settings only, by their flag. A bool's value may be NULL: true. */
+struct config_flag {
+	const char *flag; /* "--listen" */
+	const char *value;
+};
+
+struct config_args {
+	const struct config_flag *flags;
+	size_t flag_count;
+	char *const *env; /* NULL: the process's own */
+	const char
+		*dir; /* where ./holt.yaml and .env are looked for; NULL: the working directory */
+};
+
+/* Reads everything there is and checks each value by itself; args may be NULL. -EINVAL for what is
+ * wrong, -ENOENT for a named file that is not there, -E2BIG, -EACCES, -ENOMEM ... */
+int config_load(const struct config_args *args, struct config **ret, struct err *err);
+struct config *config_free(struct config *c); /* takes NULL, returns NULL */
+CLEANUP_FUNC(struct config *, config_free)
+
+/* What does not go together, for the daemon: half of TLS, a listener that others reach without TLS,
+ * bounds that contradict. -EINVAL. */
+int config_check(const struct config *c, struct err *err);
+/* Whether only this machine can reach the address ("127.0.0.1:80", "[::1]:80", "localhost:80",
+ * "unix:/run/holt"). */
+bool config_is_loopback(const char *listen);
+
+/* `holt config show`: name, value, origin; secrets as ***. */
+int config_print(const struct config *c, bool json, FILE *out);
