@@ -166,6 +166,8 @@ int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const vo
 	if (r < 0)
 		return r;
 	r = drive(g, id, &w, &f, err);
+	if (r == 0 && (e->flags & EXEC_KEEP))
+		(void)guest_ack(g, id); /* a lost connection is the next call's business */
 	if (r == 0 && (result.out.failed || result.err.failed))
 		r = err_set(err, E2BIG, "output is above %u bytes", BUF_MAX);
 	if (r < 0) {
