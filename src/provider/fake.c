@@ -1,57 +1,89 @@
 #include "provider/fake.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 
-/* Every call comes through here first. */
-static int maybe_fail(struct fake *f, const char *what, struct err *err)
+struct fake_call;
+/* Takes effect and fills in the reply; its result is the reply's code. */
+typedef int (*call_effect)(struct fake *f, struct fake_call *c, struct provider_reply *r,
+			   struct err *err);
+
+/* A call that waits for fake_step(), or a death that nobody was told of yet (effect is NULL). */
+struct fake_call {
+	struct list node;
+	const char *name;
+	call_effect effect;
+	provider_cb cb;
+	void *user;
+	int fail_with; /* positive errno; 0: it is not the one that fails */
+	char box_id[ID_LEN + 1], tag[TAG_MAX + 1];
+	uint32_t template_id;
+	struct limits limits;
+	bool on;
+	int status;
+	struct launcher_box box;
+	struct launch_box_info boxes[FAKE_BOXES_MAX];
+};
+
+/* Every call comes through here: refused at once, or queued to be filled in. */
+static int enqueue(struct fake *f, const struct fake_call *call, struct err *err)
 {
+	struct fake_call *c;
+	int fail_with = 0;
+
 	f->calls++;
-	if (f->fail_in == 0 || --f->fail_in > 0)
-		return 0;
-	return err_set(err, f->fail_with ? f->fail_with : EIO, "%s refused", what);
+	if (f->gone)
+		return err_set(err, EPIPE, "the provider is gone");
+	if (f->fail_in > 0 && --f->fail_in == 0)
+		fail_with = f->fail_with ? f->fail_with : EIO;
+	if (fail_with && f->fail_at_once)
+		return err_set(err, fail_with, "%s refused", call->name);
+	if (f->queued == FAKE_QUEUE_MAX)
+		return err_set(err, EAGAIN, "%d calls wait, no more", FAKE_QUEUE_MAX);
+	c = malloc(sizeof(*c));
+	if (!c)
+		return err_sys(err, ENOMEM, "%s", call->name);
+	*c = *call;
+	c->fail_with = fail_with;
+	list_push_back(&f->queue, &c->node);
+	f->queued++;
+	return 0;
 }
 
-static int find_for(struct fake *f, const char *what, const char *box_id, struct fake_box **ret,
-		    struct err *err)
+/* The same for a call about one box. */
+static int enqueue_box(struct fake *f, struct fake_call *c, const char *box_id, struct err *err)
 {
-	int e = maybe_fail(f, what, err);
-
-	if (e < 0)
-		return e;
-	*ret = fake_find(f, box_id);
-	return *ret ? 0 : err_set(err, ENOENT, "no box '%.40s'", box_id);
+	if (str_copy(c->box_id, sizeof(c->box_id), box_id) < 0)
+		return err_set(err, EINVAL, "a box's id is at most %d characters", ID_LEN);
+	return enqueue(f, c, err);
 }
 
-static int fake_claim(void *self, const struct launch_spec *spec, struct launcher_box *ret,
-		      struct err *err)
+static int find_box(struct fake *f, const char *box_id, struct fake_box **ret, struct err *err)
 {
-	struct fake *f = self;
-	struct fake_box *box = fake_find(f, "");
-	struct limits limits = spec->limits;
-	int pair[2], e;
+	*ret = box_id[0] != '\0' ? fake_find(f, box_id) : NULL;
+	return *ret ? 0 : err_set(err, ENOENT, "no box '%s'", box_id);
+}
 
-	e = maybe_fail(f, "claim", err);
-	if (e < 0)
-		return e;
-	if (!box)
-		return err_set(err, EAGAIN, "all %d boxes are in use", FAKE_BOXES_MAX);
-	e = spec_fill_limits(&limits, NULL, err);
-	if (e < 0)
-		return e;
+/* Gives the box a new control socket in place of the one it has. */
+static int connect_box(struct fake_call *c, struct fake_box *box, struct provider_reply *r,
+		       struct err *err)
+{
+	int pair[2];
+
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, errno, "socketpair");
-	id_make(box->id);
+	(void)fd_close(box->guest);
 	box->guest = pair[1];
-	box->frozen = false;
-	box->limits = limits;
-	f->live++;
-	*ret = (struct launcher_box){ .sock = pair[0], .pidfd = -1, .limits = limits };
-	memcpy(ret->id, box->id, sizeof(ret->id));
+	c->box = (struct launcher_box){ .sock = pair[0], .pidfd = -1, .limits = box->limits };
+	memcpy(c->box.id, box->id, sizeof(box->id));
+	r->box = &c->box;
 	return 0;
 }
 
@@ -62,67 +94,202 @@ static void clear_box(struct fake *f, struct fake_box *box)
 	f->live--;
 }
 
-static int fake_destroy(void *self, const char *box_id, struct box_usage *ret_usage,
-			struct err *err)
+static int do_claim(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake *f = self;
+	struct fake_box *box = fake_find(f, "");
+	int e;
+
+	if (!box)
+		return err_set(err, EAGAIN, "all %d boxes are in use", FAKE_BOXES_MAX);
+	e = spec_fill_limits(&c->limits, NULL, err);
+	if (e < 0)
+		return e;
+	*box = (struct fake_box){ .guest = -1, .limits = c->limits, .template_id = c->template_id };
+	id_make(box->id);
+	memcpy(box->tag, c->tag, sizeof(box->tag));
+	f->live++;
+	e = connect_box(c, box, r, err);
+	if (e < 0)
+		clear_box(f, box);
+	return e;
+}
+
+static int do_attach(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
+{
 	struct fake_box *box;
-	int e = find_for(f, "destroy", box_id, &box, err);
+	int e = find_box(f, c->box_id, &box, err);
+
+	return e < 0 ? e : connect_box(c, box, r, err);
+}
+
+static int do_list(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < FAKE_BOXES_MAX; i++) {
+		const struct fake_box *box = &f->boxes[i];
+
+		if (box->id[0] == '\0')
+			continue;
+		c->boxes[r->n_boxes++] = (struct launch_box_info){
+			.id = box->id,
+			.tag = box->tag,
+			.limits = box->limits,
+			.frozen = box->frozen,
+		};
+	}
+	r->boxes = c->boxes;
+	return 0;
+}
+
+static int do_destroy(struct fake *f, struct fake_call *c, struct provider_reply *r,
+		      struct err *err)
+{
+	struct fake_box *box;
+	int e = find_box(f, c->box_id, &box, err);
 
 	if (e < 0)
 		return e;
 	clear_box(f, box);
-	if (ret_usage)
-		*ret_usage = f->usage;
+	r->usage = f->usage;
 	return 0;
 }
 
-static int fake_freeze(void *self, const char *box_id, bool on, struct err *err)
+static int do_freeze(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
 	struct fake_box *box;
-	int e = find_for(self, "freeze", box_id, &box, err);
+	int e = find_box(f, c->box_id, &box, err);
 
+	(void)r;
 	if (e == 0)
-		box->frozen = on;
+		box->frozen = c->on;
 	return e;
 }
 
-static int fake_usage(void *self, const char *box_id, struct box_usage *ret, struct err *err)
+static int do_usage(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
+{
+	struct fake_box *box;
+	int e = find_box(f, c->box_id, &box, err);
+
+	if (e == 0)
+		r->usage = f->usage;
+	return e;
+}
+
+static int do_limits(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
+{
+	struct fake_box *box;
+	int e = find_box(f, c->box_id, &box, err);
+
+	(void)r;
+	if (e == 0)
+		e = spec_fill_limits(&c->limits, &box->limits, err);
+	if (e == 0)
+		box->limits = c->limits;
+	return e;
+}
+
+static int do_pool_state(struct fake *f, struct fake_call *c, struct provider_reply *r,
+			 struct err *err)
+{
+	(void)c;
+	(void)err;
+	r->pool = f->pool;
+	return 0;
+}
+
+static int fake_claim(void *self, const struct launch_spec *spec, provider_cb cb, void *user,
+		      struct err *err)
+{
+	struct fake_call c = { .name = "claim", .effect = do_claim, .cb = cb, .user = user };
+	const char *tag = spec->tag ? spec->tag : "";
+
+	if (!spec_tag_is_valid(tag) || str_copy(c.tag, sizeof(c.tag), tag) < 0)
+		return err_set(err, EINVAL, "tag: at most %d of [a-z0-9-]", TAG_MAX);
+	c.template_id = spec->template_id;
+	c.limits = spec->limits;
+	return enqueue(self, &c, err);
+}
+
+static int fake_attach(void *self, const char *box_id, provider_cb cb, void *user, struct err *err)
+{
+	struct fake_call c = { .name = "attach", .effect = do_attach, .cb = cb, .user = user };
+
+	return enqueue_box(self, &c, box_id, err);
+}
+
+static int fake_list(void *self, provider_cb cb, void *user, struct err *err)
+{
+	struct fake_call c = { .name = "list", .effect = do_list, .cb = cb, .user = user };
+
+	return enqueue(self, &c, err);
+}
+
+static int fake_destroy(void *self, const char *box_id, provider_cb cb, void *user, struct err *err)
+{
+	struct fake_call c = { .name = "destroy", .effect = do_destroy, .cb = cb, .user = user };
+
+	return enqueue_box(self, &c, box_id, err);
+}
+
+static int fake_freeze(void *self, const char *box_id, bool on, provider_cb cb, void *user,
+		       struct err *err)
+{
+	struct fake_call c = { .name = "freeze", .effect = do_freeze, .cb = cb, .user = user };
+
+	c.on = on;
+	return enqueue_box(self, &c, box_id, err);
+}
+
+static int fake_usage(void *self, const char *box_id, provider_cb cb, void *user, struct err *err)
+{
+	struct fake_call c = { .name = "usage", .effect = do_usage, .cb = cb, .user = user };
+
+	return enqueue_box(self, &c, box_id, err);
+}
+
+static int fake_limits(void *self, const char *box_id, const struct limits *limits, provider_cb cb,
+		       void *user, struct err *err)
+{
+	struct fake_call c = { .name = "limits", .effect = do_limits, .cb = cb, .user = user };
+
+	c.limits = *limits;
+	return enqueue_box(self, &c, box_id, err);
+}
+
+static int fake_pool_state(void *self, uint32_t template_id, provider_cb cb, void *user,
+			   struct err *err)
+{
+	struct fake_call c = { .name = "pool", .effect = do_pool_state, .cb = cb, .user = user };
+
+	c.template_id = template_id;
+	return enqueue(self, &c, err);
+}
+
+static void fake_on_death(void *self, provider_death_cb cb, void *user)
 {
 	struct fake *f = self;
-	struct fake_box *box;
-	int e = find_for(f, "usage", box_id, &box, err);
 
-	if (e == 0)
-		*ret = f->usage;
-	return e;
-}
-
-static int fake_limits(void *self, const char *box_id, const struct limits *limits, struct err *err)
-{
-	struct limits filled = *limits;
-	struct fake_box *box;
-	int e = find_for(self, "limits", box_id, &box, err);
-
-	if (e < 0)
-		return e;
-	e = spec_fill_limits(&filled, &box->limits, err);
-	if (e == 0)
-		box->limits = filled;
-	return e;
+	f->on_death = cb;
+	f->on_death_user = user;
 }
 
 static const struct provider_ops fake_ops = {
 	.name = "fake",
 	.claim = fake_claim,
+	.attach = fake_attach,
+	.list = fake_list,
 	.destroy = fake_destroy,
 	.freeze = fake_freeze,
 	.usage = fake_usage,
 	.limits = fake_limits,
+	.pool_state = fake_pool_state,
+	.on_death = fake_on_death,
 };
 
 struct provider provider_fake(struct fake *f)
 {
+	if (!f->queue.next)
+		list_init(&f->queue);
 	return (struct provider){ &fake_ops, f };
 }
 
@@ -134,8 +301,93 @@ struct fake_box *fake_find(struct fake *f, const char *box_id)
 	return NULL;
 }
 
+/* The oldest entry, detached: a callback may queue and answer others. NULL when there is none. */
+static struct fake_call *pop(struct fake *f)
+{
+	struct fake_call *c;
+
+	if (!f->queue.next || list_is_empty(&f->queue))
+		return NULL;
+	c = LIST_ENTRY(f->queue.next, struct fake_call, node);
+	list_remove(&c->node);
+	f->queued--;
+	return c;
+}
+
+static void answer(struct fake *f, struct fake_call *c)
+{
+	struct provider_reply r = { 0 };
+	struct err err = { 0 };
+
+	if (f->gone)
+		r.code = err_set(&err, EPIPE, "the provider is gone");
+	else if (c->fail_with)
+		r.code = err_set(&err, c->fail_with, "%s refused", c->name);
+	else
+		r.code = c->effect(f, c, &r, &err);
+	r.text = err.text;
+	c->cb(c->user, &r);
+	if (r.box)
+		launcher_box_done(r.box);
+}
+
+bool fake_step(struct fake *f)
+{
+	_free_ struct fake_call *c = pop(f);
+
+	if (!c)
+		return false;
+	if (c->effect)
+		answer(f, c);
+	else if (f->on_death)
+		f->on_death(f->on_death_user, c->box_id, c->status, &f->usage);
+	return true;
+}
+
+size_t fake_run(struct fake *f)
+{
+	size_t n = 0;
+
+	while (fake_step(f))
+		n++;
+	return n;
+}
+
+void fake_kill(struct fake *f, const char *box_id, int status)
+{
+	struct fake_box *box = fake_find(f, box_id);
+	struct fake_call *c;
+
+	if (!box || box->id[0] == '\0')
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		abort(); /* a test that is not told of the death would wait for it */
+	memcpy(c->box_id, box->id, sizeof(box->id));
+	c->status = status;
+	list_push_back(&f->queue, &c->node);
+	f->queued++;
+	clear_box(f, box);
+}
+
+void fake_go_away(struct fake *f)
+{
+	struct fake_call *c;
+
+	f->gone = true;
+	while ((c = pop(f))) {
+		if (c->effect)
+			answer(f, c);
+		free(c);
+	}
+}
+
 void fake_done(struct fake *f)
 {
+	struct fake_call *c;
+
+	while ((c = pop(f)))
+		free(c);
 	for (size_t i = 0; i < FAKE_BOXES_MAX; i++)
 		if (f->boxes[i].id[0] != '\0')
 			clear_box(f, &f->boxes[i]);

@@ -205,7 +205,7 @@ static int hello(struct launcher *l, struct err *err)
 	return 0;
 }
 
-int launcher_attach(int sock, pid_t pid, struct launcher **ret, struct err *err)
+int launcher_connect(int sock, pid_t pid, struct launcher **ret, struct err *err)
 {
 	_cleanup_(launcher_stop_p) struct launcher *l = NULL;
 	int e;
@@ -331,7 +331,7 @@ int launcher_start(const struct launcher_options *o, struct launcher **ret, stru
 	if (e < 0)
 		return err_sys(err, e, "start '%s'", program);
 	theirs = fd_close(theirs); /* so that its end is seen */
-	return launcher_attach(TAKE_FD(ours), pid, ret, err);
+	return launcher_connect(TAKE_FD(ours), pid, ret, err);
 }
 
 struct launcher *launcher_stop(struct launcher *l)

@@ -1,12 +1,13 @@
-/* Starts holt-launch and speaks its protocol. Requests are answered in order of completion; the
- * *_sync form waits for its own answer and keeps unasked L_DIED frames for launcher_next_death().
- */
+/* Speaks holt-launch's protocol. Non-blocking: call launcher_dispatch() when launcher_fd() is
+ * readable (or writable while launcher_wants_write()). Knows no event loop; the *_sync forms poll
+ * by themselves, for the command line, benchmarks and tests. One thread at a time. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "provider/reply.h"
 #include "spec/launch.h"
 
 struct err;
@@ -16,38 +17,77 @@ struct launcher_options {
 	const char *program; /* path of holt-launch; NULL: beside this executable, then libexec */
 	const char *cgroup;  /* "auto", "v1", "v2", "none"; NULL is auto */
 	unsigned spare_netns, spare_cgroups; /* stock kept ahead; 0: default */
+	bool persistent; /* claimed boxes outlive the launcher and us, recorded in state_fd */
+	int state_fd; /* borrowed: a directory of the launcher's user alone; only if persistent */
 };
 
+/* Starts the program as our child; the other end of its socket is the caller's. */
+int launcher_spawn(const struct launcher_options *o, int *ret_sock, pid_t *ret_pid,
+		   struct err *err);
+/* Greets the launcher behind a connected socket, which is taken in any case, and waits for its
+ * answer: -ETIMEDOUT after a minute. pid: of the launcher, which is waited for at the end when it
+ * is our child; 0: unknown. */
+int launcher_connect(int sock, pid_t pid, struct launcher **ret, struct err *err);
+/* The two in one. */
 int launcher_start(const struct launcher_options *o, struct launcher **ret, struct err *err);
-/* The second half of it: greets the launcher behind a connected socket, which is taken in any case.
- * pid: our child to wait for at the end, or 0. */
-int launcher_attach(int sock, pid_t pid, struct launcher **ret, struct err *err);
-/* Closes the socket: the launcher destroys its boxes and ends; waits for that. Takes NULL. */
+/* Closes the socket: the launcher destroys its boxes (those that are not persistent) and ends;
+ * blocks until it has, if it is our child. No callback is called any more. Not from a callback.
+ * Takes NULL. */
 struct launcher *launcher_stop(struct launcher *l);
 CLEANUP_FUNC(struct launcher *, launcher_stop)
+
 int launcher_fd(const struct launcher *l);
 pid_t launcher_pid(const struct launcher *l);
 const struct launch_info *launcher_info(const struct launcher *l);
+bool launcher_wants_write(const struct launcher *l);
+/* Sends what waits, reads all that is there, calls back. 0, or, now and from then on: -EPIPE once
+ * the launcher is gone, -EPROTO when it lied, its own errno when it could not start. Every request
+ * has then got its failure. */
+int launcher_dispatch(struct launcher *l);
 
-/* dir_fd: the root of a ROOT_DIR template, borrowed; else -1. */
+/* Requests. 0: the callback comes exactly once, from launcher_dispatch() and never from inside the
+ * call; else a negative errno and no callback: -EPIPE once the launcher is gone, -EAGAIN with too
+ * many on their way, -EINVAL, -ENOMEM. A callback may make requests. */
+int launcher_claim(struct launcher *l, const struct launch_spec *spec, provider_cb cb, void *user,
+		   struct err *err);
+/* A new connection to a claimed box. */
+int launcher_attach(struct launcher *l, const char *box_id, provider_cb cb, void *user,
+		    struct err *err);
+/* Every claimed box. */
+int launcher_list(struct launcher *l, provider_cb cb, void *user, struct err *err);
+/* Answered when nothing of the box is left, with what it used. */
+int launcher_destroy(struct launcher *l, const char *box_id, provider_cb cb, void *user,
+		     struct err *err);
+int launcher_usage(struct launcher *l, const char *box_id, provider_cb cb, void *user,
+		   struct err *err);
+int launcher_freeze(struct launcher *l, const char *box_id, bool on, provider_cb cb, void *user,
+		    struct err *err);
+int launcher_limits(struct launcher *l, const char *box_id, const struct limits *limits,
+		    provider_cb cb, void *user, struct err *err);
+/* dir_fd: the root of a ROOT_DIR template, borrowed for the call; else -1. */
+int launcher_template(struct launcher *l, const struct template_spec *t, int dir_fd, provider_cb cb,
+		      void *user, struct err *err);
+int launcher_pool(struct launcher *l, const struct pool_spec *p, provider_cb cb, void *user,
+		  struct err *err);
+int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
+			struct err *err);
+/* Deaths go to cb from now on, first those that were kept: from launcher_dispatch(). */
+void launcher_on_death(struct launcher *l, provider_death_cb cb, void *user);
+
+/* Blocking forms. Callbacks of other requests may come meanwhile. Not from a callback. */
 int launcher_template_sync(struct launcher *l, const struct template_spec *t, int dir_fd,
 			   struct err *err);
 int launcher_pool_sync(struct launcher *l, const struct pool_spec *p, struct err *err);
 int launcher_pool_state_sync(struct launcher *l, uint32_t template_id, struct pool_state *ret,
 			     struct err *err);
-
-struct launcher_box {
-	char id[ID_LEN + 1];
-	uint32_t flags; /* enum launch_box_flag */
-	pid_t pid;
-	int sock, pidfd; /* owned */
-	struct limits limits;
-	uint64_t step_ns[STEP_COUNT];
-};
 int launcher_claim_sync(struct launcher *l, const struct launch_spec *s, struct launcher_box *ret,
 			struct err *err);
-/* Closes the descriptors; the box lives on. */
-void launcher_box_done(struct launcher_box *b);
+int launcher_attach_sync(struct launcher *l, const char *box_id, struct launcher_box *ret,
+			 struct err *err);
+/* Calls each() once for every claimed box; what it is given is borrowed. */
+int launcher_list_sync(struct launcher *l,
+		       void (*each)(void *user, const struct launch_box_info *box), void *user,
+		       struct err *err);
 /* The box and all it held are gone when this returns; ret may be NULL. */
 int launcher_destroy_sync(struct launcher *l, const char *box_id, struct box_usage *ret,
 			  struct err *err);
@@ -56,6 +96,7 @@ int launcher_usage_sync(struct launcher *l, const char *box_id, struct box_usage
 int launcher_freeze_sync(struct launcher *l, const char *box_id, bool on, struct err *err);
 int launcher_limits_sync(struct launcher *l, const char *box_id, const struct limits *limits,
 			 struct err *err);
-/* A box that ended by itself; false when none is waiting. ret_usage may be NULL. */
+/* A box that ended by itself, while no launcher_on_death() is set; false when none is waiting.
+ * ret_usage may be NULL. */
 bool launcher_next_death(struct launcher *l, char ret_id[ID_LEN + 1], int *ret_status,
 			 struct box_usage *ret_usage);

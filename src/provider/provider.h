@@ -1,22 +1,39 @@
 /* The one seam between the service and the machinery that makes boxes. A provider is a const table;
- * it holds no globals, its state is *self. Callers never ask which provider it is. */
+ * it holds no globals, its state is *self. Callers never ask which provider it is.
+ *
+ * Nothing here waits. A call returns 0 and its callback comes later, exactly once and never from
+ * inside the call; or it returns a negative errno (-EPIPE: the provider is gone, -EAGAIN: too many
+ * requests on their way) and no callback comes. A callback may make calls. */
 #pragma once
 
 #include <stdbool.h>
 
-#include "provider/launcher.h"
+#include "provider/reply.h"
+
+struct err;
+struct launcher;
 
 struct provider_ops {
 	const char *name;
-	/* A box of the spec's template, ready for guest_create() on ret->sock. */
-	int (*claim)(void *self, const struct launch_spec *spec, struct launcher_box *ret,
+	/* A box of the spec's template, ready for guest_create() on reply->box->sock. */
+	int (*claim)(void *self, const struct launch_spec *spec, provider_cb cb, void *user,
 		     struct err *err);
-	/* Nothing of the box is left when this returns 0; ret_usage may be NULL. -ENOENT. */
-	int (*destroy)(void *self, const char *box_id, struct box_usage *ret_usage,
-		       struct err *err);
-	int (*freeze)(void *self, const char *box_id, bool on, struct err *err);
-	int (*usage)(void *self, const char *box_id, struct box_usage *ret, struct err *err);
-	int (*limits)(void *self, const char *box_id, const struct limits *limits, struct err *err);
+	/* A new connection to a box that was claimed before, also by an earlier life of ours. */
+	int (*attach)(void *self, const char *box_id, provider_cb cb, void *user, struct err *err);
+	/* Every claimed box, also those of an earlier life. */
+	int (*list)(void *self, provider_cb cb, void *user, struct err *err);
+	/* Nothing of the box is left when it is answered with 0; -ENOENT in the answer. */
+	int (*destroy)(void *self, const char *box_id, provider_cb cb, void *user, struct err *err);
+	int (*freeze)(void *self, const char *box_id, bool on, provider_cb cb, void *user,
+		      struct err *err);
+	int (*usage)(void *self, const char *box_id, provider_cb cb, void *user, struct err *err);
+	int (*limits)(void *self, const char *box_id, const struct limits *limits, provider_cb cb,
+		      void *user, struct err *err);
+	int (*pool_state)(void *self, uint32_t template_id, provider_cb cb, void *user,
+			  struct err *err);
+	/* Boxes that end by themselves are told to cb, from now on. A box that is destroyed on
+	 * request is not. */
+	void (*on_death)(void *self, provider_death_cb cb, void *user);
 };
 
 struct provider {
@@ -24,5 +41,5 @@ struct provider {
 	void *self; /* borrowed, outlives the provider */
 };
 
-/* Boxes of holt-launch. The launcher is borrowed. */
+/* Boxes of holt-launch. The launcher is borrowed; its owner watches and dispatches it. */
 struct provider provider_native(struct launcher *l);

@@ -92,7 +92,7 @@ static int setup(void **state)
 	int sock = open_pair(&rig);
 
 	say_info(rig.far);
-	assert_int_equal(launcher_attach(sock, 0, &rig.launcher, NULL), 0);
+	assert_int_equal(launcher_connect(sock, 0, &rig.launcher, NULL), 0);
 	*state = &rig;
 	return 0;
 }
@@ -236,7 +236,7 @@ static void a_launcher_that_cannot_start_says_why(void **state)
 
 	(void)state;
 	say_failed(rig.far, 0, EPERM, "user namespaces are disabled");
-	assert_int_equal(launcher_attach(sock, 0, &l, &err), -EPERM);
+	assert_int_equal(launcher_connect(sock, 0, &l, &err), -EPERM);
 	assert_string_equal(err.text, "user namespaces are disabled");
 	assert_null(l);
 	(void)fd_close(rig.far);
@@ -275,7 +275,7 @@ static void a_failed_allocation_closes_the_socket(void **state)
 
 	(void)state;
 	fault_arm(1);
-	assert_int_equal(launcher_attach(sock, 0, &l, NULL), -ENOMEM);
+	assert_int_equal(launcher_connect(sock, 0, &l, NULL), -ENOMEM);
 	assert_true(fault_disarm());
 	assert_int_equal(fcntl(sock, F_GETFD), -1);
 	(void)fd_close(rig.far);
