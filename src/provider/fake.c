@@ -65,10 +65,14 @@ static int enqueue_box(struct fake *f, struct fake_call *c, const char *box_id, 
 	return enqueue(f, c, err);
 }
 
-static int find_box(struct fake *f, const char *box_id, struct fake_box **ret, struct err *err)
+/* The box of the call; NULL and the error when it is not there. */
+static struct fake_box *find_box(struct fake *f, const struct fake_call *c, struct err *err)
 {
-	*ret = box_id[0] != '\0' ? fake_find(f, box_id) : NULL;
-	return *ret ? 0 : err_set(err, ENOENT, "no box '%s'", box_id);
+	struct fake_box *box = c->box_id[0] != '\0' ? fake_find(f, c->box_id) : NULL;
+
+	if (!box)
+		(void)err_set(err, ENOENT, "no box '%s'", c->box_id);
+	return box;
 }
 
 /* Gives the box a new control socket in place of the one it has. */
@@ -116,10 +120,9 @@ static int do_claim(struct fake *f, struct fake_call *c, struct provider_reply *
 
 static int do_attach(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box;
-	int e = find_box(f, c->box_id, &box, err);
+	struct fake_box *box = find_box(f, c, err);
 
-	return e < 0 ? e : connect_box(c, box, r, err);
+	return box ? connect_box(c, box, r, err) : -ENOENT;
 }
 
 static int do_list(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
@@ -144,11 +147,10 @@ static int do_list(struct fake *f, struct fake_call *c, struct provider_reply *r
 static int do_destroy(struct fake *f, struct fake_call *c, struct provider_reply *r,
 		      struct err *err)
 {
-	struct fake_box *box;
-	int e = find_box(f, c->box_id, &box, err);
+	struct fake_box *box = find_box(f, c, err);
 
-	if (e < 0)
-		return e;
+	if (!box)
+		return -ENOENT;
 	clear_box(f, box);
 	r->usage = f->usage;
 	return 0;
@@ -156,33 +158,32 @@ static int do_destroy(struct fake *f, struct fake_call *c, struct provider_reply
 
 static int do_freeze(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box;
-	int e = find_box(f, c->box_id, &box, err);
+	struct fake_box *box = find_box(f, c, err);
 
 	(void)r;
-	if (e == 0)
-		box->frozen = c->on;
-	return e;
+	if (!box)
+		return -ENOENT;
+	box->frozen = c->on;
+	return 0;
 }
 
 static int do_usage(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box;
-	int e = find_box(f, c->box_id, &box, err);
-
-	if (e == 0)
-		r->usage = f->usage;
-	return e;
+	if (!find_box(f, c, err))
+		return -ENOENT;
+	r->usage = f->usage;
+	return 0;
 }
 
 static int do_limits(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box;
-	int e = find_box(f, c->box_id, &box, err);
+	struct fake_box *box = find_box(f, c, err);
+	int e;
 
 	(void)r;
-	if (e == 0)
-		e = spec_fill_limits(&c->limits, &box->limits, err);
+	if (!box)
+		return -ENOENT;
+	e = spec_fill_limits(&c->limits, &box->limits, err);
 	if (e == 0)
 		box->limits = c->limits;
 	return e;

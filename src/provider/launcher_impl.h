@@ -1,0 +1,84 @@
+/* Inside of the launcher's client; for launcher*.c only. */
+#pragma once
+
+#include "base/list.h"
+#include "provider/launcher.h"
+
+#define LAUNCHER_PROGRAM "holt-launch"
+#define LAUNCHER_PENDING_MAX 4096u      /* requests that wait for their answer */
+#define LAUNCHER_QUEUE_MAX (1u << 20)   /* bytes that wait for the launcher to read */
+#define LAUNCHER_BOXES_MAX (64u << 10)  /* of one list: what one launcher has at most */
+#define LAUNCHER_DEATHS_MAX (64u << 10) /* unread deaths kept; the oldest gives way */
+
+struct arena;
+struct map;
+
+/* A request that waits for its answer. */
+struct pending {
+	struct list node;
+	uint32_t id;
+	uint16_t type; /* of the request */
+	provider_cb cb;
+	void *user;
+	/* The boxes of a list, until L_OK says that they are all. */
+	struct arena *strings;         /* owned */
+	struct launch_box_info *boxes; /* owned; its strings are in the arena */
+	size_t n_boxes, cap_boxes;
+};
+
+struct queued {
+	struct list node;
+	uint32_t id;
+	int fd; /* owned; -1: none */
+	size_t len;
+	uint8_t frame[];
+};
+
+struct death {
+	struct list node;
+	char id[ID_LEN + 1];
+	int status;
+	struct box_usage usage;
+};
+
+struct launcher {
+	int sock;  /* owned */
+	pid_t pid; /* 0 when unknown, or waited for */
+	uint32_t last_id;
+	int over;         /* negative errno once no answer comes any more */
+	unsigned waiting; /* *_sync calls under way: they may block */
+	struct launch_info info;
+	struct map *by_id;   /* id to borrowed struct pending */
+	struct list pending; /* owned struct pending, oldest first */
+	struct list queue;   /* owned struct queued, oldest first */
+	size_t queue_bytes;
+	struct list deaths; /* owned struct death, oldest first */
+	size_t deaths_len;
+	provider_death_cb on_death;
+	void *on_death_user;
+};
+
+/* An encoded request. */
+struct ask {
+	uint32_t id; /* from launcher_next_id(), and in the frame */
+	uint16_t type;
+	const void *frame;
+	long size; /* as the encoders return it: may be a negative errno */
+	int fd;    /* borrowed, goes along; -1: none */
+	provider_cb cb;
+	void *user;
+};
+
+uint32_t launcher_next_id(struct launcher *l);
+/* Sends or queues it; the answer is the callback's. */
+int launcher_ask(struct launcher *l, const struct ask *a, struct err *err);
+/* Handles one frame: 1; 0 when none is there; a negative errno when it is over. */
+int launcher_receive(struct launcher *l);
+/* Sends what waits, as far as it goes. */
+void launcher_flush(struct launcher *l);
+/* The oldest death that is kept; false when there is none. */
+bool launcher_pop_death(struct launcher *l, struct death *ret);
+/* Greets: the answer is in l->info. */
+int launcher_hello(struct launcher *l, provider_cb cb, void *user, struct err *err);
+/* The same, blocking. After a failure the launcher has to be stopped. */
+int launcher_hello_sync(struct launcher *l, int timeout_ms, struct err *err);
