@@ -18,6 +18,11 @@ void conn_done(struct conn *c)
 	buf_done(&c->queue);
 }
 
+bool conn_is_free(const struct conn *c)
+{
+	return c->fd >= 0 && !c->is_blocked;
+}
+
 /* True when the message is gone, or can never go. */
 static bool try_send(struct conn *c, const void *frame, size_t n)
 {
@@ -36,7 +41,7 @@ void conn_send(struct conn *c, const void *frame, long n)
 {
 	int r;
 
-	if (c->broken)
+	if (c->broken || c->fd < 0)
 		return;
 	if (n < 0) {
 		c->broken = (int)n;
@@ -83,7 +88,7 @@ bool conn_send_output(struct conn *c, uint32_t id, const struct out_chunk *chunk
 	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
 	ssize_t r;
 
-	if (c->is_blocked)
+	if (!conn_is_free(c))
 		return false;
 	if (c->broken)
 		return true;
@@ -98,6 +103,17 @@ bool conn_send_output(struct conn *c, uint32_t id, const struct out_chunk *chunk
 	if (r < 0)
 		c->broken = -errno;
 	return true;
+}
+
+void conn_send_unsent(struct conn *c, uint32_t id, struct out *o)
+{
+	while (out_has_unsent(o)) {
+		struct out_chunk chunk = out_next(o);
+
+		if (!conn_send_output(c, id, &chunk))
+			return;
+		out_sent(o, &chunk);
+	}
 }
 
 /* The queue is whole frames, each with its length in its head. */

@@ -12,7 +12,7 @@
 #include "guest/out.h"
 
 struct conn {
-	int fd; /* borrowed */
+	int fd; /* borrowed; -1: nobody is connected, and nothing is said */
 	struct buf queue;
 	bool is_blocked; /* the socket was full: wait until it can be written */
 	int broken;      /* -errno once nothing more can be said */
@@ -27,7 +27,12 @@ void conn_done(struct conn *c);
 void conn_send(struct conn *c, const void *frame, long n);
 void conn_send_u64(struct conn *c, uint16_t type, uint32_t id, uint64_t v);
 void conn_send_error(struct conn *c, uint32_t id, int code, const char *text);
-/* A G_OUTPUT straight from the ring. False when the socket is full: try again when it is not. */
+/* A G_OUTPUT straight from the ring. False when the socket is full or nobody is connected: try
+ * again when that is over. */
 bool conn_send_output(struct conn *c, uint32_t id, const struct out_chunk *chunk);
+/* All that has not been sent, as far as the socket takes it. */
+void conn_send_unsent(struct conn *c, uint32_t id, struct out *o);
+/* Somebody is connected and the socket is not full. */
+bool conn_is_free(const struct conn *c);
 /* The socket can be written: sends what is queued. */
 void conn_flush(struct conn *c);

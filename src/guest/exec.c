@@ -30,6 +30,7 @@ static void free_exec(struct exec *x)
 	out_done(&x->out);
 	in_done(&x->in);
 	warm_end_free(x->end);
+	(void)kept_free(x->kept);
 	list_remove(&x->node);
 	free(x);
 }
@@ -38,9 +39,21 @@ static void send_exit(struct exec *x)
 {
 	uint8_t frame[128];
 
-	x->exit.output_bytes = x->out.written;
 	x->exit.flags |= x->out.is_truncated ? EXIT_TRUNCATED : 0;
 	conn_send(&x->guest->conn, frame, guest_put_exit(frame, sizeof(frame), x->id, &x->exit));
+}
+
+/* Its end waits for G_ACK; what is left of the execution itself is like that of any other. */
+static void keep_end(struct exec *x)
+{
+	struct kept *k = x->kept;
+
+	x->kept = NULL;
+	k->exit = x->exit;
+	k->stdin_taken = x->in.ring.head;
+	k->out = x->out;
+	out_init(&x->out, 0);
+	kept_add(x->guest, k);
 }
 
 /* The pipes stay open for those who still write into them, or they would die of it; what they write
@@ -83,7 +96,11 @@ static void finish(struct exec *x)
 		x->exit.flags |= EXIT_LEFTOVERS;
 		g->has_leftovers = true;
 	}
-	send_exit(x);
+	x->exit.output_bytes = x->out.written;
+	if (x->kept)
+		keep_end(x);
+	else if (!x->is_orphan)
+		send_exit(x);
 	deadline_clear(&x->deadline);
 	list_remove(&x->node);
 	g->n_execs--;
@@ -95,7 +112,8 @@ static void finish(struct exec *x)
 
 static bool is_finished(const struct exec *x)
 {
-	if (!x->is_reaped || out_has_unsent(&x->out))
+	/* What is kept may be sent when it has ended. */
+	if (!x->is_reaped || (!x->kept && out_has_unsent(&x->out)))
 		return false;
 	if (x->phase != EXEC_RUNS && !x->is_tree_gone)
 		return false;
@@ -137,13 +155,7 @@ static size_t read_stream(struct exec *x, enum out_stream i)
 
 static void send_unsent(struct exec *x)
 {
-	struct out_chunk chunk;
-
-	if (!out_has_unsent(&x->out))
-		return;
-	chunk = out_next(&x->out);
-	if (conn_send_output(&x->guest->conn, x->id, &chunk))
-		out_sent(&x->out);
+	conn_send_unsent(&x->guest->conn, x->id, &x->out);
 }
 
 static void drain(struct exec *x)
@@ -156,8 +168,8 @@ static void drain(struct exec *x)
 static void update_streams(struct exec *x)
 {
 	struct guest *g = x->guest;
-	bool can_keep =
-		!g->conn.is_blocked && !out_has_unsent(&x->out) && ring_room(&x->out.ring) > 0;
+	/* While nobody is connected, nothing is blocked, and the window is filled. */
+	bool can_keep = !g->conn.is_blocked && ring_room(&x->out.ring) > 0;
 	bool can_read = can_keep || out_is_dropping(&x->out);
 
 	for (int i = 0; i < OUT_STREAMS; i++) {
@@ -174,7 +186,8 @@ static void advance(struct exec *x)
 	if (x->is_reaped)
 		drain(x);
 	/* Whoever cancels does not wait for a reader that holds back. */
-	if (x->is_reaped && (x->exit.flags & EXIT_CANCELLED) && ring_room(&x->out.ring) == 0) {
+	if (x->is_reaped && (x->exit.flags & EXIT_CANCELLED) && ring_room(&x->out.ring) == 0 &&
+	    !out_has_unsent(&x->out)) {
 		out_abandon(&x->out);
 		drain(x);
 	}
@@ -233,6 +246,13 @@ struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *
 
 	if (!x)
 		return NULL;
+	if (e->flags & EXEC_KEEP) {
+		x->kept = kept_create(id, e->tag, e->flags & EXEC_PTY ? LIVE_PTY : 0);
+		if (!x->kept) {
+			free(x);
+			return NULL;
+		}
+	}
 	x->guest = g;
 	x->id = id;
 	x->grace_ms = e->grace_ms;
@@ -246,10 +266,22 @@ struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *
 	return x;
 }
 
+void exec_free_new(struct exec *x)
+{
+	if (x)
+		(void)kept_free(x->kept);
+	free(x);
+}
+
 void exec_adopt(struct exec *x, const struct spawned *s)
 {
 	struct guest *g = x->guest;
 
+	if (x->kept) {
+		x->kept->pid = (uint32_t)s->pid;
+		x->kept->flags |= s->warm ? LIVE_WARM : 0;
+		x->kept->started_ns = x->started_ns;
+	}
 	x->pid = s->pid;
 	x->mark = s->mark;
 	x->end = s->end;
@@ -267,7 +299,7 @@ void exec_adopt(struct exec *x, const struct spawned *s)
 struct exec *exec_find(struct guest *g, uint32_t id)
 {
 	LIST_FOREACH (&g->execs, x, struct exec, node)
-		if (x->id == id)
+		if (x->id == id && !x->is_orphan)
 			return x;
 	return NULL;
 }
@@ -279,6 +311,11 @@ int exec_credit(struct exec *x, uint64_t n)
 	if (r == 0)
 		advance(x);
 	return r;
+}
+
+void exec_ack(struct exec *x)
+{
+	x->kept = kept_free(x->kept);
 }
 
 int exec_resize(struct exec *x, uint16_t rows, uint16_t cols)
@@ -354,6 +391,41 @@ void exec_resume_all(struct guest *g)
 		exec_feed(x);
 		advance(x);
 	}
+}
+
+size_t exec_count_kept(const struct guest *g)
+{
+	size_t n = 0;
+
+	LIST_FOREACH (&g->execs, x, struct exec, node)
+		n += x->kept ? 1 : 0;
+	return n;
+}
+
+void exec_tell_all(struct guest *g)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node) {
+		bool is_open = x->input.fd >= 0 && !x->in.is_ended;
+		struct guest_live rest = {
+			.flags = is_open ? LIVE_STDIN : 0,
+			.stdin_taken = x->in.ring.head,
+			.stdin_kept = x->is_reaped ? 0 : (uint32_t)ring_len(&x->in.ring),
+		};
+
+		if (x->kept)
+			kept_tell(g, x->kept, &x->out, &rest);
+	}
+}
+
+void exec_lose_client(struct guest *g)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node) {
+		if (x->kept)
+			out_rewind(&x->out);
+		else if (!x->is_orphan)
+			exec_abandon(x);
+	}
+	exec_resume_all(g); /* who waited for room in the socket, or has nothing more to say */
 }
 
 void exec_free_all(struct guest *g)

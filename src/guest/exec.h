@@ -24,7 +24,10 @@ struct exec {
 	bool is_reaped;
 	bool is_tree_gone; /* an ended tree has no live member */
 	bool is_lingering; /* G_EXIT is out */
-	unsigned looks;    /* how often the killed tree was looked at */
+	bool is_orphan;    /* its client is gone, and nobody will learn how it ended */
+	struct kept
+		*kept;  /* owned: its end will be kept; NULL: without EXEC_KEEP, or acknowledged */
+	unsigned looks; /* how often the killed tree was looked at */
 	uint32_t grace_ms;
 	uint64_t started_ns;
 	struct deadline deadline;
@@ -39,8 +42,11 @@ struct exec {
 
 /* Not yet in the guest's list, without a process; NULL without memory. */
 struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e);
+void exec_free_new(struct exec *x); /* of one without a process; takes NULL */
 /* Takes the process and the streams, and the execution is live. */
 void exec_adopt(struct exec *x, const struct spawned *s);
+/* The client is gone, and it is not kept: it ends, and says nothing. */
+void exec_abandon(struct exec *x);
 void exec_expired(struct deadline *d);
 /* Writes as much input as the process takes now. */
 void exec_feed(struct exec *x);

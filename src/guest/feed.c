@@ -54,7 +54,7 @@ void exec_feed(struct exec *x)
 		return;
 	}
 	total = write_input(x);
-	if (total > 0)
+	if (total > 0 && !x->is_orphan)
 		conn_send_u64(&g->conn, G_TAKEN, x->id, total);
 	if (in_is_at_end(&x->in) && x->in.is_terminal)
 		is_stuck = !write_terminal_end(x);

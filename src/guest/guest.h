@@ -10,6 +10,7 @@
 #include "guest/conn.h"
 #include "guest/deadline.h"
 #include "guest/in.h"
+#include "guest/kept.h"
 #include "guest/loop.h"
 #include "guest/out.h"
 #include "guest/tree.h"
@@ -24,13 +25,17 @@ struct guest {
 	int epoll_fd; /* owned */
 	int oom_fd;   /* borrowed: our own oom_score_adj, 0: none */
 	struct source control, signals;
+	struct source
+		listener; /* where the next client comes from; -1: the box ends with this one */
+	struct deadline listen_again;
 	struct conn conn;
 	struct tree_view tree;
 	struct warm warm;
 	struct list execs, lingering; /* struct exec */
+	struct list kept;             /* struct kept: ended executions */
 	struct list relays;           /* struct relay */
 	struct list deadlines;
-	size_t n_execs, n_lingering, n_relays;
+	size_t n_execs, n_lingering, n_kept, n_relays;
 	uint64_t next_mark;
 	bool is_childless;   /* the last look found no child: nothing else lives in the box */
 	bool has_leftovers;  /* an ended execution has left processes behind */
@@ -56,6 +61,13 @@ void exec_cancel(struct exec *x);
 bool exec_reaped(struct guest *g, pid_t pid, int status, const struct rusage *used);
 /* After children are gone: goes on with what waited for them. */
 void exec_settle(struct guest *g);
+/* Live executions with EXEC_KEEP, and G_LIVE of each. */
+size_t exec_count_kept(const struct guest *g);
+void exec_tell_all(struct guest *g);
+/* Nothing of it will be kept at its end. */
+void exec_ack(struct exec *x);
+/* The client is gone: what is kept goes on, everything else ends. */
+void exec_lose_client(struct guest *g);
 /* The control socket is full, or no longer: stops or goes on. */
 void exec_resume_all(struct guest *g);
 void exec_free_all(struct guest *g);
@@ -67,6 +79,8 @@ void relay_start(struct guest *g, uint32_t id, const struct guest_file *f);
 /* A frame of the client for the operation (G_DATA, G_CREDIT), passed on as it came. */
 int relay_pass(struct relay *r, const void *frame, size_t n);
 int relay_cancel(struct relay *r);
+/* The client is gone: all are cancelled, and nothing of them is said to the next one. */
+void relay_lose_client(struct guest *g);
 bool relay_reaped(struct guest *g, pid_t pid);
 void relay_resume_all(struct guest *g);
 void relay_free_all(struct guest *g);

@@ -18,6 +18,7 @@
 #include "guest/user.h"
 
 #define CANCEL_PATIENCE_MS 500
+#define ORPHAN_PATIENCE_MS 5000 /* nobody waits: time enough to leave nothing behind */
 /* The client's window in the smallest frames there are. */
 #define RELAY_QUEUE_MAX (GUEST_WINDOW * (sizeof(struct wire_head) + 1) + WIRE_FRAME_MAX)
 
@@ -32,6 +33,7 @@ struct relay {
 	struct deadline deadline;
 	bool is_watch; /* its first G_DONE says "armed" and ends nothing */
 	bool is_cancelled;
+	bool is_orphan; /* its client is gone: what it says is dropped */
 };
 
 static struct relay *relay_free(struct relay *r)
@@ -52,7 +54,9 @@ static struct relay *relay_free(struct relay *r)
 
 static void end_with_error(struct relay *r)
 {
-	if (r->is_cancelled)
+	if (r->is_orphan)
+		; /* nobody asks */
+	else if (r->is_cancelled)
 		conn_send_error(&r->guest->conn, r->id, ECANCELED, "cancelled");
 	else
 		conn_send_error(&r->guest->conn, r->id, EIO, "the file operation was killed");
@@ -85,7 +89,8 @@ static bool hand_on(struct relay *r)
 		end_with_error(r);
 		return true;
 	}
-	conn_send(&r->guest->conn, frame, n);
+	if (!r->is_orphan)
+		conn_send(&r->guest->conn, frame, n);
 	if (head.type == G_DONE && r->is_watch) {
 		r->is_watch = false;
 		return false;
@@ -96,11 +101,17 @@ static bool hand_on(struct relay *r)
 	return true;
 }
 
+/* What nobody hears needs no room in the control socket. */
+static bool can_hand_on(const struct relay *r)
+{
+	return r->is_orphan || !r->guest->conn.is_blocked;
+}
+
 static void update(struct relay *r)
 {
 	uint32_t events = r->queue.len > 0 ? EPOLLOUT : 0;
 
-	events |= r->guest->conn.is_blocked ? 0 : EPOLLIN;
+	events |= can_hand_on(r) ? EPOLLIN : 0;
 	(void)source_want(r->guest->epoll_fd, &r->sock, events);
 }
 
@@ -124,7 +135,7 @@ static void on_sock(struct source *s, uint32_t events)
 
 	if (events & EPOLLOUT)
 		flush_queue(r);
-	if ((events & ~(uint32_t)EPOLLOUT) && !r->guest->conn.is_blocked && hand_on(r))
+	if ((events & ~(uint32_t)EPOLLOUT) && can_hand_on(r) && hand_on(r))
 		return;
 	update(r);
 }
@@ -247,7 +258,7 @@ void relay_start(struct guest *g, uint32_t id, const struct guest_file *f)
 struct relay *relay_find(struct guest *g, uint32_t id)
 {
 	LIST_FOREACH (&g->relays, r, struct relay, node)
-		if (r->id == id)
+		if (r->id == id && !r->is_orphan)
 			return r;
 	return NULL;
 }
@@ -273,6 +284,25 @@ int relay_cancel(struct relay *r)
 	r->is_cancelled = true;
 	deadline_set(&r->guest->deadlines, &r->deadline, clock_now_ms() + CANCEL_PATIENCE_MS);
 	return relay_pass(r, frame, (size_t)n);
+}
+
+/* The end of its socket says it: no queue in front of that, and no room to be waited for. */
+static void orphan(struct relay *r)
+{
+	r->is_orphan = true;
+	buf_clear(&r->queue);
+	(void)shutdown(r->sock.fd, SHUT_WR);
+	if (!r->is_cancelled)
+		deadline_set(&r->guest->deadlines, &r->deadline,
+			     clock_now_ms() + ORPHAN_PATIENCE_MS);
+	update(r);
+}
+
+void relay_lose_client(struct guest *g)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		if (!r->is_orphan)
+			orphan(r);
 }
 
 bool relay_reaped(struct guest *g, pid_t pid)

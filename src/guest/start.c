@@ -135,13 +135,18 @@ void exec_start(struct guest *g, uint32_t id, const struct guest_exec *e)
 		conn_send_error(&g->conn, id, E2BIG, "too many executions at once in this box");
 		return;
 	}
+	if ((e->flags & EXEC_KEEP) && g->n_kept >= GUEST_KEPT_MAX) {
+		conn_send_error(&g->conn, id, E2BIG,
+				"too many ended executions to be acknowledged");
+		return;
+	}
 	x = exec_create(g, id, e);
 	if (x)
 		x->newest = tree_newest(&g->tree);
 	r = x ? start_process(g, e, &s, &err) : err_sys(&err, ENOMEM, "start an execution");
 	if (r < 0) {
 		conn_send_error(&g->conn, id, r, err.text);
-		free(x);
+		exec_free_new(x);
 		return;
 	}
 	say_started(x, &s);

@@ -98,6 +98,18 @@ void exec_cancel(struct exec *x)
 	end(x, EXIT_CANCELLED);
 }
 
+void exec_abandon(struct exec *x)
+{
+	x->is_orphan = true;
+	x->grace_ms = 0;
+	out_give_up(&x->out);
+	out_abandon(&x->out);
+	if (x->phase == EXEC_TERM && !x->is_tree_gone)
+		enter_kill(x);
+	else
+		end(x, EXIT_CANCELLED);
+}
+
 int exec_signal(struct exec *x, uint32_t signo, bool is_tree)
 {
 	if (signo < 1 || signo > 64)
