@@ -32,6 +32,7 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
 	size_t output_keep;
 	uint64_t retention_ms; /* how long what has ended is remembered */
+	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
 	int spool_fd;          /* borrowed: directory of output that outlives us */
 };
 
