@@ -3,8 +3,8 @@
  *...".
  *
  *	static const struct jv_field fields[] = {
- *		{ "template", JV_TYPE_STRING, offsetof(struct ask, template), .max = 64 },
- *		{ "memory", JV_TYPE_SIZE, offsetof(struct ask, memory_bytes), .min = 8 << 20 },
+ *		JV_FIELD("template", STRING, struct ask, template, .flags = JV_REQUIRED, .max = 64),
+ *		JV_FIELD("memory", SIZE, struct ask, memory_bytes, .min = 8 << 20),
  *	};
  *	r = jv_decode(jv_root(doc), fields, 2, arena, &ask, &problem);
  */
@@ -51,8 +51,9 @@ struct jv_field {
 	size_t offset;
 	unsigned flags;
 	/* Bounds, both included, of: a number's value (a size's bytes, a duration's milliseconds, a
-	 * share's thousandths), a string's bytes, a list's or map's elements. Both 0: as far as the
-	 * type goes (numbers) or the maximum above (the others). */
+	 * share's thousandths), a string's bytes, a list's or map's elements. A max of 0 is as
+	 * far as the type goes (numbers) or the maximum above (the others); with a min of 0 too,
+	 * numbers have no lower bound either. */
 	int64_t min, max;
 	size_t text_max;            /* bytes of each string in a list or map; 0: JV_TEXT_MAX */
 	const char *const *choices; /* NULL-terminated */
@@ -60,6 +61,13 @@ struct jv_field {
 	size_t sub_count;
 	size_t size; /* of one struct, JV_TYPE_OBJECTS only */
 };
+
+/* A row: the rest are designated initialisers of what it needs beyond. */
+#define JV_FIELD(name_, type_, struct_, member_, ...)                                         \
+	{                                                                                     \
+		.name = name_, .type = JV_TYPE_##type_, .offset = offsetof(struct_, member_), \
+		__VA_ARGS__                                                                   \
+	}
 
 struct jv_strings {
 	const char *const *items; /* arena */
