@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "check.h"
 
-static char line[8192]; /* what the last capture saw */
+static char line[16384]; /* what the last capture saw */
 
 /* Standard error is a pipe for the length of one call. */
 #define CAPTURE(call)                                                      \
@@ -125,6 +125,88 @@ static void levels_have_names(void **state)
 	assert_int_equal(level, LOG_DEBUG);
 }
 
+static void fields_follow_the_message(void **state)
+{
+	(void)state;
+	log_set_level(LOG_INFO);
+	CAPTURE(log_record(LOG_INFO, "http", "request", LOG_STR("method", "GET"),
+			   LOG_STR("path", "/a b"), LOG_STR("none", NULL), LOG_STR("empty", ""),
+			   LOG_INT("left", -3), LOG_UINT("bytes", UINT64_MAX),
+			   LOG_MS("ms", 1234567), LOG_BOOL("warm", true)));
+	assert_string_equal(rest(),
+			    "info http: request method=GET path=\"/a b\" empty=\"\" left=-3 "
+			    "bytes=18446744073709551615 ms=1234.567 warm=true\n");
+	CAPTURE(log_record(LOG_DEBUG, "http", "request", LOG_UINT("status", 200)));
+	assert_string_equal(line, "");
+}
+
+static void a_hostile_value_cannot_forge_a_field_or_a_line(void **state)
+{
+	(void)state;
+	log_set_level(LOG_INFO);
+	CAPTURE(log_record(LOG_INFO, "m", "x", LOG_STR("a", "1\n2 b=3"), LOG_STR("q", "\"c=\\"),
+			   LOG_STR("e", "\x1b[2J\xff\x7f"), LOG_STR("p", "\x7f"),
+			   LOG_STR("k", "a=b")));
+	assert_string_equal(rest(), "info m: x a=\"1\\n2 b=3\" q=\"\\\"c=\\\\\" "
+				    "e=\"\\x1b[2J\\xff\\x7f\" p=\"\\x7f\" k=\"a=b\"\n");
+}
+
+static void lines_can_be_json(void **state)
+{
+	(void)state;
+	log_set_level(LOG_INFO);
+	log_set_format(LOG_JSON);
+	CAPTURE(log_info("m", "say \"%s\" \\ \xff\n", "h\x01"));
+	assert_int_equal(strncmp(line, "{\"time\":\"2", 10), 0);
+	assert_string_equal(line + 33, "\",\"level\":\"info\",\"module\":\"m\",\"message\":"
+				       "\"say \\\"h\\u0001\\\" \\\\ \xef\xbf\xbd\\n\"}\n");
+	CAPTURE(log_record(LOG_WARN, "m", "x", LOG_STR("s", "a\"b"), LOG_INT("i", -1),
+			   LOG_BOOL("b", false), LOG_MS("ms", 5), LOG_STR("none", NULL)));
+	log_set_format(LOG_LOGFMT);
+	assert_string_equal(line + 33, "\",\"level\":\"warn\",\"module\":\"m\",\"message\":\"x\","
+				       "\"s\":\"a\\\"b\",\"i\":-1,\"b\":false,\"ms\":0.005}\n");
+}
+
+static void a_long_value_is_cut_between_characters(void **state)
+{
+	char big[2000];
+
+	(void)state;
+	log_set_level(LOG_INFO);
+	for (size_t i = 0; i + 3 < sizeof(big); i += 3)
+		memcpy(big + i, "\xe2\x82\xac", 4);
+	CAPTURE(log_record(LOG_INFO, "m", "x", LOG_STR("s", big), LOG_UINT("after", 1)));
+	assert_int_equal(strlen(strstr(line, "s=")), 2 + 510 + 3 + strlen("\"\" after=1\n"));
+	assert_non_null(strstr(line, "\xe2\x82\xac...\" after=1\n"));
+	memset(big, 0xff, sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	CAPTURE(log_record(LOG_INFO, "m", "x", LOG_STR("s", big)));
+	assert_non_null(strstr(line, "\\xff...\"\n"));
+}
+
+static void fields_beyond_the_line_are_left_out_and_it_says_so(void **state)
+{
+	char big[1200];
+	size_t n;
+
+	(void)state;
+	log_set_level(LOG_INFO);
+	memset(big, '\x01', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	for (int format = LOG_LOGFMT; format <= LOG_JSON; format++) {
+		log_set_format((enum log_format)format);
+		CAPTURE(log_record(LOG_INFO, "m", big, LOG_STR("a", big), LOG_STR("b", big),
+				   LOG_STR("c", big), LOG_STR("d", big)));
+		log_set_format(LOG_LOGFMT);
+		n = strlen(line);
+		assert_true(n < sizeof(line));
+		if (format == LOG_JSON)
+			assert_string_equal(line + n - 14, "\",\"cut\":true}\n");
+		else
+			assert_string_equal(line + n - 11, "\" cut=true\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +217,11 @@ int main(void)
 		cmocka_unit_test(a_long_text_is_cut_and_says_so),
 		cmocka_unit_test(errno_is_what_it_was),
 		cmocka_unit_test(levels_have_names),
+		cmocka_unit_test(fields_follow_the_message),
+		cmocka_unit_test(a_hostile_value_cannot_forge_a_field_or_a_line),
+		cmocka_unit_test(lines_can_be_json),
+		cmocka_unit_test(a_long_value_is_cut_between_characters),
+		cmocka_unit_test(fields_beyond_the_line_are_left_out_and_it_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
