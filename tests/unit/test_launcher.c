@@ -1,304 +1,425 @@
-/* The test plays holt-launch: answers are laid down before the question, as ids count from 1. */
 #include "provider/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "check.h"
 #include "fault.h"
+#include "launcher_rig.h"
+#include "provider/launcher_impl.h"
 
-#define BOX_ID "abcdefghij0123456789"
-
-struct rig {
-	struct launcher *launcher;
-	int far; /* holt-launch's end */
-};
-
-static void say(int far, const void *frame, long n, const int *fds, size_t nfds)
+/* The next request that holt-launch would read: its head. */
+static struct wire_head take_request(int far, int *ret_fd)
 {
+	uint8_t msg[4096];
+	struct wire_head head = { 0 };
+	struct rd body;
+	size_t nfds = 1;
+	int fd = -1;
+	ssize_t n = fd_recv(far, msg, sizeof(msg), &fd, &nfds);
+
 	assert_true(n > 0);
-	assert_int_equal(fd_send(far, frame, (size_t)n, fds, nfds), n);
+	assert_int_equal(wire_open(msg, (size_t)n, &head, &body), 0);
+	if (ret_fd)
+		*ret_fd = nfds > 0 ? fd : -1;
+	else if (nfds > 0)
+		(void)fd_close(fd);
+	return head;
 }
 
-static void say_info(int far)
-{
-	struct launch_info info = { .version = 1, .cgroup = CGROUP_V1, .landlock_abi = 7 };
-	uint8_t frame[256];
-
-	say(far, frame, launch_put_info(frame, sizeof(frame), 1, &info), NULL, 0);
-}
-
-static void say_type(int far, uint16_t type, uint32_t id)
-{
-	uint8_t frame[64];
-	struct wr w;
-
-	wire_begin(&w, frame, sizeof(frame), type, id);
-	say(far, frame, wire_finish(&w), NULL, 0);
-}
-
-static void say_failed(int far, uint32_t id, int code, const char *text)
-{
-	uint8_t frame[256];
-	struct wr w;
-
-	wire_begin(&w, frame, sizeof(frame), L_FAILED, id);
-	wr_u32(&w, (uint32_t)code);
-	wr_str(&w, text);
-	say(far, frame, wire_finish(&w), NULL, 0);
-}
-
-static void say_died(int far, const char *id, int status)
-{
-	struct box_usage usage = { .oom_kills = 2 };
-	uint8_t frame[256];
-	struct wr w;
-
-	wire_begin(&w, frame, sizeof(frame), L_DIED, 0);
-	wr_str(&w, id);
-	wr_u32(&w, (uint32_t)status);
-	launch_wr_usage(&w, &usage);
-	say(far, frame, wire_finish(&w), NULL, 0);
-}
-
-static void say_box(int far, uint32_t id, const int *fds, size_t nfds)
-{
-	struct launch_box b = {
-		.id = BOX_ID, .flags = BOX_WARM, .pid = 42, .step_ns = { 1, 2, 3, 4 }
-	};
-	uint8_t frame[512];
-
-	b.limits.memory_bytes = 1 << 20;
-	say(far, frame, launch_put_box(frame, sizeof(frame), id, &b), fds, nfds);
-}
-
-static int open_pair(struct rig *rig)
-{
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	rig->far = pair[1];
-	return pair[0];
-}
-
-static int setup(void **state)
-{
-	static struct rig rig;
-	int sock = open_pair(&rig);
-
-	say_info(rig.far);
-	assert_int_equal(launcher_connect(sock, 0, &rig.launcher, NULL), 0);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
+static void answers_in_any_order_find_their_requests(void **state)
 {
 	struct rig *rig = *state;
+	struct heard a = { 0 }, b = { 0 }, c = { 0 };
 
-	launcher_stop(rig->launcher);
-	rig->far = fd_close(rig->far);
-	return 0;
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &a, NULL), 0);
+	assert_int_equal(launcher_freeze(rig->launcher, BOX_ID, true, rig_hear, &b, NULL), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &c, NULL), 0);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(a.calls + b.calls + c.calls, 0);
+	rig_say_usage(rig->far, 4, 44);
+	rig_say_failed(rig->far, 3, ENOTSUP, "no freezer");
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(c.usage.cpu_us, 44);
+	assert_int_equal(b.code, -ENOTSUP);
+	assert_string_equal(b.text, "no freezer");
+	assert_int_equal(a.calls, 0);
+	rig_say_usage(rig->far, 2, 22);
+	rig_say_usage(rig->far, 2, 23); /* a second answer is nobody's */
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(a.usage.cpu_us, 22);
+	assert_int_equal(a.calls, 1);
+	assert_int_equal(b.calls, 1);
+	assert_int_equal(c.calls, 1);
 }
 
-static int open_fds(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
-static void the_greeting_tells_what_the_launcher_can(void **state)
+static void a_box_that_the_callback_leaves_is_closed(void **state)
 {
 	struct rig *rig = *state;
-
-	assert_int_equal(launcher_info(rig->launcher)->cgroup, CGROUP_V1);
-	assert_int_equal(launcher_info(rig->launcher)->landlock_abi, 7);
-}
-
-static void a_claim_brings_the_box_and_its_descriptors(void **state)
-{
-	struct rig *rig = *state;
-	struct launch_spec spec = { .template_id = 1 };
+	struct launch_spec spec = { .template_id = 1, .tag = "sandbox-7" };
 	int fds[2] = { STDIN_FILENO, STDERR_FILENO };
-	struct launcher_box box;
+	int before = rig_open_fds();
+	struct heard h = { 0 };
 
-	say_box(rig->far, 2, fds, 2);
-	assert_int_equal(launcher_claim_sync(rig->launcher, &spec, &box, NULL), 0);
-	assert_string_equal(box.id, BOX_ID);
-	assert_int_equal(box.pid, 42);
-	assert_int_equal(box.flags, BOX_WARM);
-	assert_int_equal(box.step_ns[STEP_LIMITS], 4);
-	assert_true(box.sock > 2 && box.pidfd > 2 && box.sock != box.pidfd);
-	launcher_box_done(&box);
-	assert_int_equal(box.sock, -1);
+	assert_int_equal(launcher_claim(rig->launcher, &spec, rig_hear, &h, NULL), 0);
+	assert_int_equal(launcher_attach(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	rig_say_box(rig->far, 2, fds, 2);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_string_equal(h.box.id, BOX_ID);
+	assert_int_equal(rig_open_fds(), before + 1);
+	(void)fd_close(h.box.sock);
+	rig_say_box(rig->far, 3, fds, 2);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(h.calls, 2);
+	(void)fd_close(h.box.sock);
+	assert_int_equal(rig_open_fds(), before);
 }
 
-static void a_box_without_its_descriptors_is_not_taken(void **state)
+static void a_tag_that_is_none_is_refused_before_it_is_sent(void **state)
 {
 	struct rig *rig = *state;
-	struct launch_spec spec = { .template_id = 1 };
-	struct launcher_box box = { .sock = -1 };
-	int fd = STDIN_FILENO, before = open_fds();
+	struct launch_spec spec = { .template_id = 1, .tag = "no blanks" };
+	struct heard h = { 0 };
 
-	say_box(rig->far, 2, &fd, 1);
-	assert_int_equal(launcher_claim_sync(rig->launcher, &spec, &box, NULL), -EPROTO);
-	assert_int_equal(box.sock, -1);
-	assert_int_equal(open_fds(), before);
+	assert_int_equal(launcher_claim(rig->launcher, &spec, rig_hear, &h, NULL), -EINVAL);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(h.calls, 0);
 }
 
-static void a_refusal_keeps_the_launcher_s_words(void **state)
+static void a_list_is_whole_when_it_is_told(void **state)
 {
 	struct rig *rig = *state;
-	struct pool_spec pool = { .template_id = 1 };
+	struct heard h = { 0 };
+
+	assert_int_equal(launcher_list(rig->launcher, rig_hear, &h, NULL), 0);
+	for (int i = 0; i < 40; i++) {
+		rig_say_box_is(rig->far, 2, BOX_ID, "first");
+		assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	}
+	rig_say_box_is(rig->far, 2, "zzzzzzzzzz0123456789", "last");
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(h.calls, 0);
+	rig_say_type(rig->far, L_OK, 2);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(h.n_boxes, 41);
+	assert_string_equal(h.last_id, "zzzzzzzzzz0123456789");
+	assert_string_equal(h.last_tag, "last");
+}
+
+static void a_list_beyond_any_launcher_s_boxes_is_given_up(void **state)
+{
+	struct rig *rig = *state;
+	struct heard list = { 0 }, usage = { 0 };
+
+	assert_int_equal(launcher_list(rig->launcher, rig_hear, &list, NULL), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &usage, NULL), 0);
+	for (unsigned i = 0; i < LAUNCHER_BOXES_MAX + 64; i++) {
+		rig_say_box_is(rig->far, 2, BOX_ID, "");
+		if (i % 64 == 0)
+			assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	}
+	rig_say_type(rig->far, L_OK, 2);
+	rig_say_usage(rig->far, 3, 1);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(list.calls, 1);
+	assert_int_equal(list.code, -E2BIG);
+	assert_int_equal(usage.code, 0);
+}
+
+static void a_box_in_the_list_that_nobody_asked_for_ends_the_trust(void **state)
+{
+	struct rig *rig = *state;
+	struct heard h = { 0 };
+
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	rig_say_box_is(rig->far, 2, BOX_ID, "");
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPROTO);
+	assert_int_equal(h.code, -EPROTO);
+}
+
+static void every_request_gets_its_failure_when_the_launcher_is_gone(void **state)
+{
+	struct rig *rig = *state;
+	struct heard a = { 0 }, b = { 0 };
 	struct err err = { 0 };
 
-	say_failed(rig->far, 2, ENOENT, "template 1 is not defined");
-	assert_int_equal(launcher_pool_sync(rig->launcher, &pool, &err), -ENOENT);
-	assert_string_equal(err.text, "template 1 is not defined");
-	say_type(rig->far, L_OK, 3);
-	assert_int_equal(launcher_pool_sync(rig->launcher, &pool, NULL), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &a, NULL), 0);
+	rig->far = fd_close(rig->far);
+	/* Whether the call already sees it or not: it is told by the callback. */
+	assert_int_equal(launcher_list(rig->launcher, rig_hear, &b, NULL), 0);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_int_equal(a.code, -EPIPE);
+	assert_string_equal(a.text, "holt-launch is gone");
+	assert_int_equal(b.code, -EPIPE);
+	assert_int_equal(a.calls + b.calls, 2);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_int_equal(launcher_list(rig->launcher, rig_hear, &b, &err), -EPIPE);
+	assert_int_equal(a.calls + b.calls, 2);
 }
 
-static void deaths_on_the_way_are_kept_in_order(void **state)
+static void last_words_are_heard_before_the_end(void **state)
 {
 	struct rig *rig = *state;
-	struct box_usage usage = { 0 };
+	struct heard a = { 0 }, b = { 0 };
+
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &a, NULL), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &b, NULL), 0);
+	rig_say_usage(rig->far, 2, 22);
+	rig->far = fd_close(rig->far); /* with a request unread: a reset */
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_int_equal(a.code, 0);
+	assert_int_equal(a.usage.cpu_us, 22);
+	assert_int_equal(b.code, -EPIPE);
+}
+
+/* Asks again from inside its callback, each time. */
+struct chain {
+	struct launcher *l;
+	unsigned calls;
+	int code, refused;
+};
+
+static void ask_again(void *user, const struct provider_reply *r)
+{
+	struct chain *c = user;
+
+	c->calls++;
+	c->code = r->code;
+	c->refused = launcher_usage(c->l, BOX_ID, ask_again, c, NULL);
+}
+
+static void a_callback_may_ask_and_is_refused_at_the_end(void **state)
+{
+	struct rig *rig = *state;
+	struct chain c = { .l = rig->launcher };
+
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, ask_again, &c, NULL), 0);
+	rig_say_usage(rig->far, 2, 1);
+	rig_say_usage(rig->far, 3, 1);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(c.calls, 2);
+	assert_int_equal(c.refused, 0);
+	rig->far = fd_close(rig->far);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_int_equal(c.calls, 3);
+	assert_int_equal(c.code, -EPIPE);
+	assert_int_equal(c.refused, -EPIPE);
+}
+
+static void requests_on_their_way_have_an_end(void **state)
+{
+	struct rig *rig = *state;
+	struct heard h = { 0 };
+	struct err err = { 0 };
+
+	for (unsigned i = 0; i < LAUNCHER_PENDING_MAX; i++)
+		assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, &err), -EAGAIN);
+	assert_string_equal(err.text, "4096 requests wait for holt-launch, no more");
+	rig_say_usage(rig->far, 2, 1);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	rig->far = fd_close(rig->far);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_int_equal(h.calls, LAUNCHER_PENDING_MAX + 1);
+}
+
+static void what_a_slow_launcher_has_not_read_waits_in_order(void **state)
+{
+	struct rig *rig = *state;
+	struct heard h = { 0 };
+	uint32_t expect = 2;
+	unsigned sent = 0;
+
+	while (!launcher_wants_write(rig->launcher)) {
+		assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+		sent++;
+	}
+	for (int i = 0; i < 100; i++, sent++)
+		assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	(void)take_request(rig->far, NULL); /* the greeting */
+	for (unsigned i = 0; i < sent; i++) {
+		assert_int_equal(take_request(rig->far, NULL).id, expect++);
+		assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	}
+	assert_false(launcher_wants_write(rig->launcher));
+	assert_int_equal(h.calls, 0);
+}
+
+static void a_queued_template_keeps_its_directory(void **state)
+{
+	struct rig *rig = *state;
+	struct template_spec t = { .id = 1, .root = ROOT_DIR, .preload = "" };
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), got = -1;
+	int before = rig_open_fds();
+	struct heard h = { 0 };
+	struct stat st, root;
+
+	assert_int_equal(spec_fill_limits(&t.limits, NULL, NULL), 0);
+	while (!launcher_wants_write(rig->launcher))
+		assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	assert_int_equal(launcher_template(rig->launcher, &t, fd, rig_hear, &h, NULL), 0);
+	assert_int_equal(rig_open_fds(), before + 1);
+	(void)fd_close(fd);
+	while (take_request(rig->far, &got).type != L_TEMPLATE)
+		assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(fstat(got, &st), 0);
+	assert_int_equal(stat("/", &root), 0);
+	assert_int_equal(st.st_ino, root.st_ino);
+	(void)fd_close(got);
+	assert_int_equal(rig_open_fds(), before - 1);
+}
+
+static void a_launcher_that_does_not_read_is_not_fed_for_ever(void **state)
+{
+	struct rig *rig = *state;
+	static char modules[1000];
+	struct template_spec t = { .id = 1, .root = ROOT_HOST, .preload = modules };
+	struct heard h = { 0 };
+	struct err err = { 0 };
+	int r = 0;
+
+	memset(modules, 'm', sizeof(modules) - 1);
+	assert_int_equal(spec_fill_limits(&t.limits, NULL, NULL), 0);
+	for (unsigned i = 0; i < LAUNCHER_PENDING_MAX && r == 0; i++)
+		r = launcher_template(rig->launcher, &t, -1, rig_hear, &h, &err);
+	assert_int_equal(r, -EAGAIN);
+	assert_non_null(strstr(err.text, "does not keep up"));
+	rig->far = fd_close(rig->far);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPIPE);
+	assert_false(launcher_wants_write(rig->launcher));
+}
+
+struct mourner {
+	unsigned calls;
 	char id[ID_LEN + 1];
-	int status = 0;
+	int status;
+};
 
-	say_died(rig->far, BOX_ID, 9);
-	say_died(rig->far, "zzzzzzzzzz0123456789", 256);
-	say_type(rig->far, L_OK, 2);
-	assert_int_equal(launcher_freeze_sync(rig->launcher, BOX_ID, true, NULL), 0);
-	assert_true(launcher_next_death(rig->launcher, id, &status, &usage));
-	assert_string_equal(id, BOX_ID);
-	assert_int_equal(status, 9);
-	assert_int_equal(usage.oom_kills, 2);
-	assert_true(launcher_next_death(rig->launcher, id, &status, &usage));
-	assert_int_equal(status, 256);
-	assert_false(launcher_next_death(rig->launcher, id, &status, &usage));
+static void mourn(void *user, const char *box_id, int status, const struct box_usage *usage)
+{
+	struct mourner *m = user;
+
+	m->calls++;
+	m->status = status;
+	assert_int_equal(usage->oom_kills, 2);
+	assert_int_equal(str_copy(m->id, sizeof(m->id), box_id), 0);
 }
 
-static void a_death_is_heard_without_a_question(void **state)
+static void deaths_are_told_to_whom_they_are_to_be_told(void **state)
 {
 	struct rig *rig = *state;
+	struct mourner m = { 0 };
 	struct box_usage usage;
 	char id[ID_LEN + 1];
 	int status;
 
+	rig_say_died(rig->far, BOX_ID, 9);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0); /* kept */
+	launcher_on_death(rig->launcher, mourn, &m);
+	assert_int_equal(m.calls, 0);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(m.calls, 1);
+	assert_int_equal(m.status, 9);
+	rig_say_died(rig->far, "zzzzzzzzzz0123456789", (int)DIED_UNKNOWN);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(m.calls, 2);
+	assert_int_equal(m.status, -1);
+	assert_string_equal(m.id, "zzzzzzzzzz0123456789");
 	assert_false(launcher_next_death(rig->launcher, id, &status, &usage));
-	say_died(rig->far, BOX_ID, 0);
-	assert_true(launcher_next_death(rig->launcher, id, &status, &usage));
 }
 
-static void an_answer_of_the_wrong_type_ends_the_trust(void **state)
+static void a_death_of_no_box_ends_the_trust(void **state)
 {
 	struct rig *rig = *state;
+	struct heard h = { 0 };
 
-	say_type(rig->far, L_USED, 2);
-	assert_int_equal(launcher_freeze_sync(rig->launcher, BOX_ID, true, NULL), -EPROTO);
-	assert_int_equal(launcher_freeze_sync(rig->launcher, BOX_ID, true, NULL), -EPIPE);
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	rig_say_died(rig->far, "no/box", 9);
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPROTO);
+	assert_int_equal(h.code, -EPROTO);
 }
 
-static void a_launcher_that_is_gone_is_an_error_each_time(void **state)
+static void of_too_many_unread_deaths_the_newest_are_kept(void **state)
 {
 	struct rig *rig = *state;
-	struct err err = { 0 };
+	struct box_usage usage;
+	char id[ID_LEN + 1];
+	unsigned n = 0;
+	int status;
 
-	rig->far = fd_close(rig->far);
-	assert_int_equal(launcher_freeze_sync(rig->launcher, BOX_ID, true, &err), -EPIPE);
-	assert_string_equal(err.text, "holt-launch is gone");
-	assert_int_equal(launcher_usage_sync(rig->launcher, BOX_ID, NULL, NULL), -EPIPE);
+	for (unsigned i = 0; i < LAUNCHER_DEATHS_MAX + 5; i++) {
+		rig_say_died(rig->far, BOX_ID, (int)i);
+		if (i % 64 == 0)
+			assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	}
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	while (launcher_next_death(rig->launcher, id, &status, &usage))
+		assert_int_equal(status, 5 + n++);
+	assert_int_equal(n, LAUNCHER_DEATHS_MAX);
 }
 
-static void a_template_out_of_bounds_is_refused_before_it_is_sent(void **state)
-{
-	struct rig *rig = *state;
-	struct template_spec t = { .id = TEMPLATE_MAX + 1, .preload = "" };
-
-	assert_int_equal(launcher_template_sync(rig->launcher, &t, -1, NULL), -EINVAL);
-}
-
-static void a_launcher_that_cannot_start_says_why(void **state)
+/* Runs through every allocation of a connection, a request and its answer. */
+static int whole_life(void *arg)
 {
 	struct rig rig;
 	struct launcher *l = NULL;
-	struct err err = { 0 };
-	int sock = open_pair(&rig);
+	struct heard h = { 0 };
+	int sock = rig_open_pair(&rig), r;
 
-	(void)state;
-	say_failed(rig.far, 0, EPERM, "user namespaces are disabled");
-	assert_int_equal(launcher_connect(sock, 0, &l, &err), -EPERM);
-	assert_string_equal(err.text, "user namespaces are disabled");
-	assert_null(l);
+	(void)arg;
+	rig_say_info(rig.far);
+	r = launcher_connect(sock, 0, &l, NULL);
+	if (r == 0)
+		r = launcher_list(l, rig_hear, &h, NULL);
+	if (r == 0) {
+		rig_say_box_is(rig.far, 2, BOX_ID, "tag");
+		rig_say_type(rig.far, L_OK, 2);
+		assert_int_equal(launcher_dispatch(l), 0);
+		assert_int_equal(h.calls, 1);
+		r = h.code;
+	}
+	launcher_stop(l);
 	(void)fd_close(rig.far);
+	return r;
 }
 
-static void a_program_that_is_no_launcher_is_told_by_its_end(void **state)
+static void no_allocation_s_failure_goes_unnoticed(void **state)
 {
-	struct launcher_options o = { .program = "/bin/false" };
-	struct launcher *l = NULL;
-	struct err err = { 0 };
+	int before = rig_open_fds();
 
 	(void)state;
-	assert_int_equal(launcher_start(&o, &l, &err), -EPIPE);
-	assert_string_equal(err.text, "holt-launch ended with code 1");
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie is left */
+	assert_true(fault_each(whole_life, NULL) >= 5);
+	assert_int_equal(rig_open_fds(), before);
 }
 
-static void a_missing_program_is_named(void **state)
-{
-	struct launcher_options o = { .program = "/nonexistent/holt-launch" };
-	struct launcher *l = NULL;
-	struct err err = { 0 };
-	int before = open_fds();
-
-	(void)state;
-	assert_int_equal(launcher_start(&o, &l, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "/nonexistent/holt-launch"));
-	assert_int_equal(open_fds(), before);
-}
-
-static void a_failed_allocation_closes_the_socket(void **state)
-{
-	struct rig rig;
-	struct launcher *l = NULL;
-	int sock = open_pair(&rig);
-
-	(void)state;
-	fault_arm(1);
-	assert_int_equal(launcher_connect(sock, 0, &l, NULL), -ENOMEM);
-	assert_true(fault_disarm());
-	assert_int_equal(fcntl(sock, F_GETFD), -1);
-	(void)fd_close(rig.far);
-}
-
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(the_greeting_tells_what_the_launcher_can),
-		CASE(a_claim_brings_the_box_and_its_descriptors),
-		CASE(a_box_without_its_descriptors_is_not_taken),
-		CASE(a_refusal_keeps_the_launcher_s_words),
-		CASE(deaths_on_the_way_are_kept_in_order),
-		CASE(a_death_is_heard_without_a_question),
-		CASE(an_answer_of_the_wrong_type_ends_the_trust),
-		CASE(a_launcher_that_is_gone_is_an_error_each_time),
-		CASE(a_template_out_of_bounds_is_refused_before_it_is_sent),
-		cmocka_unit_test(a_launcher_that_cannot_start_says_why),
-		cmocka_unit_test(a_program_that_is_no_launcher_is_told_by_its_end),
-		cmocka_unit_test(a_missing_program_is_named),
-		cmocka_unit_test(a_failed_allocation_closes_the_socket),
+		CASE(answers_in_any_order_find_their_requests),
+		CASE(a_box_that_the_callback_leaves_is_closed),
+		CASE(a_tag_that_is_none_is_refused_before_it_is_sent),
+		CASE(a_list_is_whole_when_it_is_told),
+		CASE(a_list_beyond_any_launcher_s_boxes_is_given_up),
+		CASE(a_box_in_the_list_that_nobody_asked_for_ends_the_trust),
+		CASE(every_request_gets_its_failure_when_the_launcher_is_gone),
+		CASE(last_words_are_heard_before_the_end),
+		CASE(a_callback_may_ask_and_is_refused_at_the_end),
+		CASE(requests_on_their_way_have_an_end),
+		CASE(what_a_slow_launcher_has_not_read_waits_in_order),
+		CASE(a_queued_template_keeps_its_directory),
+		CASE(a_launcher_that_does_not_read_is_not_fed_for_ever),
+		CASE(deaths_are_told_to_whom_they_are_to_be_told),
+		CASE(a_death_of_no_box_ends_the_trust),
+		CASE(of_too_many_unread_deaths_the_newest_are_kept),
+		cmocka_unit_test(no_allocation_s_failure_goes_unnoticed),
 	};
 
 	return cmocka_run_group_tests_name("launcher", tests, NULL, NULL);
