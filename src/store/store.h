@@ -31,6 +31,7 @@ struct store_job;
 #define STORE_PAGE_MAX 1000u         /* rows of a page */
 #define STORE_PAGE_BYTES (8u << 20)  /* a page ends early above this: more is then true */
 #define STORE_FILTER_PAIRS_MAX 16u
+#define STORE_DELETE_MAX 10000u
 
 /* Rows. On a put, texts are borrowed for the call (NULL counts as ""); in a callback, for the
  * callback. Times are wall clock milliseconds, 0: none. States and kinds are the domain's. */

@@ -1,0 +1,176 @@
+#include "store/batch.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "store/conn.h"
+#include "store/place.h"
+#include "store/write.h"
+
+/* Pages of the log: above the first, what no reader needs is moved; above the second, new readers
+ * wait until all is, so that a steady stream of them cannot let it grow without end. */
+#define LOG_PAGES 1000
+#define LOG_PAGES_MAX (8 * LOG_PAGES)
+
+/* After these the connection may be in a state of its own; a new one sees the disk as it is. */
+static bool is_lost(int r)
+{
+	return r == -EIO || r == -EUCLEAN || r == -EROFS || r == -EACCES || r == -ESTALE;
+}
+
+static int ready(struct batch *b)
+{
+	struct err err = { 0 };
+	int r;
+
+	if (b->conn)
+		return 0;
+	r = place_check(b->place);
+	if (r == 0)
+		r = conn_open(b->place->path, CONN_WRITER, &b->conn, &err);
+	if (r < 0)
+		log_debug("store", "reopen: %s", err.text);
+	return r;
+}
+
+static void give_up(struct batch *b, int r)
+{
+	log_debug("store", "transaction: %s", sqlite3_errmsg(b->conn->db));
+	if (!sqlite3_get_autocommit(b->conn->db))
+		(void)conn_exec(b->conn, "ROLLBACK");
+	if (is_lost(r) && b->place)
+		b->conn = conn_close(b->conn);
+}
+
+static int begin(struct batch *b, bool is_durable)
+{
+	int r = ready(b);
+
+	if (r == 0)
+		r = conn_set_sync(b->conn, is_durable);
+	if (r == 0)
+		r = conn_exec(b->conn, "BEGIN IMMEDIATE");
+	if (r < 0 && b->conn)
+		give_up(b, r);
+	return r;
+}
+
+static int commit(struct batch *b)
+{
+	int r = conn_exec(b->conn, "COMMIT");
+
+	if (r < 0)
+		give_up(b, r);
+	return r;
+}
+
+/* A fault of the write's own undoes its statement alone, and the transaction goes on. */
+static int apply(struct batch *b, struct store_job *job)
+{
+	job->result = write_apply(b->conn, job);
+	if (job->result >= 0 || conn_is_own_fault(job->result))
+		return 0;
+	return job->result;
+}
+
+static int apply_all(struct batch *b, struct list *jobs)
+{
+	int r = 0;
+
+	LIST_FOREACH (jobs, job, struct store_job, node) {
+		r = apply(b, job);
+		if (r < 0)
+			break;
+	}
+	if (r < 0)
+		give_up(b, r);
+	return r;
+}
+
+static void run_alone(struct batch *b, struct store_job *job)
+{
+	int r = begin(b, b->is_durable || job_type(job)->is_durable);
+
+	if (r == 0) {
+		r = apply(b, job);
+		if (r < 0)
+			give_up(b, r);
+		else
+			r = commit(b);
+	}
+	if (r < 0)
+		job->result = r;
+	job->batch = 1;
+}
+
+static bool any_durable(struct list *jobs)
+{
+	LIST_FOREACH (jobs, job, struct store_job, node)
+		if (job_type(job)->is_durable)
+			return true;
+	return false;
+}
+
+static void finish(struct list *jobs)
+{
+	uint64_t now = clock_now_ns();
+
+	LIST_FOREACH (jobs, job, struct store_job, node)
+		job->done_ns = now;
+}
+
+/* Nobody's write is to blame when not even a transaction can be begun: none is tried alone. */
+static void fail_all(struct list *jobs, int r)
+{
+	LIST_FOREACH (jobs, job, struct store_job, node)
+		job->result = r;
+}
+
+void batch_run(struct batch *b, struct list *jobs, size_t n)
+{
+	int r = begin(b, b->is_durable || any_durable(jobs));
+
+	LIST_FOREACH (jobs, job, struct store_job, node)
+		job->batch = n;
+	if (r < 0) {
+		fail_all(jobs, r);
+	} else {
+		r = apply_all(b, jobs);
+		if (r == 0)
+			r = commit(b);
+		/* One of them does not fit on the disk, say: the others still may. */
+		if (r < 0 && n > 1)
+			LIST_FOREACH (jobs, job, struct store_job, node)
+				run_alone(b, job);
+		else if (r < 0)
+			fail_all(jobs, r);
+	}
+	finish(jobs);
+}
+
+static int checkpoint(struct batch *b, int mode)
+{
+	int r = conn_errno(b->conn, sqlite3_wal_checkpoint_v2(b->conn->db, NULL, mode, NULL, NULL));
+
+	if (r == 0)
+		b->conn->wal_pages = 0; /* until the next commit says otherwise */
+	return r;
+}
+
+void batch_checkpoint(struct batch *b)
+{
+	if (!b->conn || b->conn->wal_pages < LOG_PAGES)
+		return;
+	(void)checkpoint(b, b->conn->wal_pages < LOG_PAGES_MAX ? SQLITE_CHECKPOINT_PASSIVE
+							       : SQLITE_CHECKPOINT_RESTART);
+}
+
+/* A checkpoint begins with an fsync of the log. */
+int batch_flush(struct batch *b)
+{
+	int r = ready(b);
+
+	return r < 0 ? r : checkpoint(b, SQLITE_CHECKPOINT_PASSIVE);
+}

@@ -1,0 +1,22 @@
+/* Group commit: many writes in one transaction, and each with its own result. Knows no threads. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct conn;
+struct list;
+struct place;
+
+struct batch {
+	const struct place *place; /* borrowed; NULL: the connection cannot be made anew */
+	struct conn *conn;         /* owned; NULL after a failure of the disk, until it is needed */
+	bool is_durable;           /* every commit, not only those that ask for it */
+};
+
+/* Does the n writing jobs of the list; each has its result and batch afterwards. */
+void batch_run(struct batch *b, struct list *jobs, size_t n);
+/* Moves the log into the database when it has grown; a failure shows at the next write. */
+void batch_checkpoint(struct batch *b);
+/* What was committed is on disk afterwards. */
+int batch_flush(struct batch *b);

@@ -1,0 +1,157 @@
+#include "store/write.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "store/conn.h"
+#include "store/rows.h"
+
+/* Given back to the file system with each delete_old: four megabytes of pages. */
+#define VACUUM_SQL "PRAGMA incremental_vacuum(1024)"
+
+static void build_put(const struct row_table *t, struct buf *sql)
+{
+	(void)buf_printf(sql, "INSERT INTO %s (", t->name);
+	for (size_t i = 0; i < t->n_columns; i++)
+		(void)buf_printf(sql, "%s%s", i ? ", " : "", t->columns[i].name);
+	(void)buf_puts(sql, ") VALUES (");
+	for (size_t i = 0; i < t->n_columns; i++)
+		(void)buf_printf(sql, "%s?%zu", i ? ", " : "", i + 1);
+	(void)buf_printf(sql, ") ON CONFLICT (%s) DO UPDATE SET ", t->columns[0].name);
+	for (size_t i = 1; i < t->n_columns; i++)
+		(void)buf_printf(sql, "%s%s = excluded.%s", i > 1 ? ", " : "", t->columns[i].name,
+				 t->columns[i].name);
+}
+
+static int prepare_put(struct conn *c, enum job_kind kind, const struct row_table *t)
+{
+	_cleanup_(buf_done) struct buf sql = { 0 };
+
+	if (c->puts[kind])
+		return 0;
+	build_put(t, &sql);
+	return sql.failed ? -ENOMEM : conn_prepare(c, buf_str(&sql), &c->puts[kind]);
+}
+
+static int put(struct conn *c, enum job_kind kind, const struct row_table *t, const void *row)
+{
+	int r = prepare_put(c, kind, t);
+	sqlite3_stmt *stmt = c->puts[kind];
+
+	if (r == 0)
+		r = conn_bind_row(c, stmt, t, row);
+	if (r == 0)
+		r = conn_errno(c, sqlite3_step(stmt));
+	(void)sqlite3_reset(stmt); /* says again what the step said */
+	(void)sqlite3_clear_bindings(stmt);
+	return r;
+}
+
+/* Queries look into metadata, and must not fail on what one writer put there. Not a CHECK of the
+ * schema, which may call no JSON functions while it is not trusted. */
+static int check_metadata(struct conn *c, const char *metadata)
+{
+	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	int rc, r;
+
+	if (strcmp(metadata, "{}") == 0)
+		return 0;
+	r = conn_prepare(c, "SELECT json_type(?1) = 'object' WHERE json_valid(?1)", &stmt);
+	if (r == 0)
+		r = conn_errno(c, sqlite3_bind_text(stmt, 1, metadata, -1, SQLITE_STATIC));
+	if (r < 0)
+		return r;
+	rc = sqlite3_step(stmt);
+	if (rc == SQLITE_ROW)
+		return sqlite3_column_int(stmt, 0) ? 0 : -EINVAL;
+	return rc == SQLITE_DONE ? -EINVAL : conn_errno(c, rc);
+}
+
+static int put_sandbox(struct conn *c, const struct sandbox_row *row)
+{
+	int r = check_metadata(c, row->metadata);
+
+	return r < 0 ? r : put(c, JOB_PUT_SANDBOX, &rows_sandboxes, row);
+}
+
+/* Runs a statement whose parameters are an id, or numbers; returns how many rows it changed. */
+static int change(struct conn *c, const char *sql, const char *id, int64_t a, int64_t b)
+{
+	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	int r = conn_prepare(c, sql, &stmt);
+
+	if (r < 0)
+		return r;
+	if (id)
+		r = conn_errno(c, sqlite3_bind_text(stmt, 1, id, -1, SQLITE_STATIC));
+	if (r == 0 && sqlite3_bind_parameter_count(stmt) >= 2)
+		r = conn_errno(c, sqlite3_bind_int64(stmt, 2, a));
+	if (r == 0 && sqlite3_bind_parameter_count(stmt) >= 3)
+		r = conn_errno(c, sqlite3_bind_int64(stmt, 3, b));
+	if (r == 0)
+		r = conn_errno(c, sqlite3_step(stmt));
+	return r < 0 ? r : sqlite3_changes(c->db);
+}
+
+static int change_one(struct conn *c, const char *sql, const struct store_job *job)
+{
+	int r = change(c, sql, job->id, job->time_ms, 0);
+
+	if (r < 0)
+		return r;
+	return r > 0 ? 0 : -ENOENT;
+}
+
+/* Sandboxes wait until their executions are gone: one that has many must not make one statement
+ * delete them all. */
+static int delete_old(struct conn *c, const struct store_job *job)
+{
+	int gone, r;
+
+	gone = change(c,
+		      "DELETE FROM executions WHERE id IN (SELECT id FROM executions"
+		      " WHERE NOT is_live AND ended_ms < ?2 LIMIT ?3)",
+		      NULL, job->time_ms, job->max);
+	if (gone < 0 || gone == (int)job->max)
+		return gone;
+	r = change(c,
+		   "DELETE FROM sandboxes WHERE id IN (SELECT id FROM sandboxes s"
+		   " WHERE NOT is_live AND ended_ms < ?2 AND NOT EXISTS"
+		   " (SELECT 1 FROM executions WHERE sandbox_id = s.id) LIMIT ?3)",
+		   NULL, job->time_ms, (int64_t)job->max - gone);
+	if (r < 0)
+		return r;
+	gone += r;
+	r = conn_exec(c, VACUUM_SQL);
+	return r < 0 ? r : gone;
+}
+
+static int probe(struct conn *c)
+{
+	char now[CLOCK_ISO_SIZE];
+
+	clock_iso(clock_wall_ms(), now);
+	return put(c, JOB_PUT_META, &rows_meta, &(struct meta_row){ "probe", now });
+}
+
+int write_apply(struct conn *c, const struct store_job *job)
+{
+	switch (job->kind) {
+	case JOB_PUT_SANDBOX:
+		return put_sandbox(c, job->row);
+	case JOB_TOUCH_KEY:
+		return change_one(c, "UPDATE keys SET last_used_ms = ?2 WHERE id = ?1", job);
+	case JOB_DELETE_KEY:
+		return change_one(c, "DELETE FROM keys WHERE id = ?1", job);
+	case JOB_DELETE_SANDBOX:
+		return change_one(c, "DELETE FROM sandboxes WHERE id = ?1", job);
+	case JOB_DELETE_OLD:
+		return delete_old(c, job);
+	case JOB_PROBE:
+		return probe(c);
+	default:
+		return put(c, job->kind, job_type(job)->table, job->row);
+	}
+}

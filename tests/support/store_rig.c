@@ -1,0 +1,205 @@
+#include "store_rig.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "check.h"
+
+#define WAIT_MS 20000
+
+void store_rig_done(void *user, int r)
+{
+	struct store_results *results = user;
+
+	assert_true(results->n < STORE_RIG_RESULTS);
+	results->r[results->n++] = r;
+}
+
+void store_rig_dir(struct store_rig *rig)
+{
+	*rig = (struct store_rig){ .dir = "/tmp/holt-store-XXXXXX" };
+	assert_non_null(mkdtemp(rig->dir));
+}
+
+void store_rig_open(struct store_rig *rig)
+{
+	struct err err = { 0 };
+
+	if (store_open_sqlite(&(struct store_options){ .dir = rig->dir }, &rig->st, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+void store_rig_open_memory(struct store_rig *rig)
+{
+	struct err err = { 0 };
+
+	*rig = (struct store_rig){ 0 };
+	if (store_open_memory(&rig->faults, &rig->st, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void remove_dir(const char *path)
+{
+	_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	assert_true(fd >= 0 && d);
+	while ((e = readdir(d)))
+		(void)unlinkat(fd, e->d_name, 0);
+	(void)closedir(d);
+	assert_int_equal(rmdir(path), 0);
+}
+
+void store_rig_end(struct store_rig *rig)
+{
+	store_close(&rig->st);
+	if (rig->dir[0])
+		remove_dir(rig->dir);
+}
+
+void store_rig_wait(const struct store *st, const size_t *count, size_t want)
+{
+	uint64_t end = clock_now_ms() + WAIT_MS;
+
+	while (*count < want) {
+		struct pollfd p = { .fd = store_fd(st), .events = POLLIN };
+		uint64_t now = clock_now_ms();
+
+		if (now >= end)
+			fail_msg("%zu of %zu callbacks came", *count, want);
+		(void)poll(&p, 1, (int)(end - now));
+		if (p.revents & POLLIN)
+			store_dispatch(st);
+	}
+}
+
+static int wait_one(const struct store *st, struct store_results *results, int r)
+{
+	assert_int_equal(r, 0);
+	store_rig_wait(st, &results->n, 1);
+	assert_int_equal(results->n, 1);
+	return results->r[0];
+}
+
+int store_rig_put_key(const struct store *st, const struct key_row *row)
+{
+	struct store_results results = { .n = 0 };
+
+	return wait_one(st, &results, store_put_key(st, row, store_rig_done, &results));
+}
+
+int store_rig_put_sandbox(const struct store *st, const struct sandbox_row *row)
+{
+	struct store_results results = { .n = 0 };
+
+	return wait_one(st, &results, store_put_sandbox(st, row, store_rig_done, &results));
+}
+
+int store_rig_put_execution(const struct store *st, const struct execution_row *row)
+{
+	struct store_results results = { .n = 0 };
+
+	return wait_one(st, &results, store_put_execution(st, row, store_rig_done, &results));
+}
+
+int store_rig_probe(const struct store *st)
+{
+	struct store_results results = { .n = 0 };
+
+	return wait_one(st, &results, store_probe(st, store_rig_done, &results));
+}
+
+static void note_sandbox(void *user, int r, const struct sandbox_row *rows, size_t n, bool more)
+{
+	(void)more;
+	assert_true(r == -ENOENT || (r == 0 && n == 1 && rows));
+	store_rig_done(user, r);
+}
+
+bool store_rig_has_sandbox(const struct store *st, const char *id)
+{
+	struct store_results results = { .n = 0 };
+
+	return wait_one(st, &results, store_get_sandbox(st, id, note_sandbox, &results)) == 0;
+}
+
+struct key_row store_rig_key(const char *id)
+{
+	struct key_row row = {
+		.id = id,
+		.name = "laptop",
+		.owner = "ada",
+		.role = 2,
+		.created_ms = 1,
+		.expires_ms = 2,
+		.revoked_ms = 3,
+		.last_used_ms = 4,
+	};
+
+	for (size_t i = 0; i < STORE_HASH_LEN; i++)
+		row.hash[i] = (uint8_t)(id[i % strlen(id)] + i);
+	return row;
+}
+
+struct sandbox_row store_rig_sandbox(const char *id)
+{
+	return (struct sandbox_row){
+		.id = id,
+		.owner = "ada",
+		.name = "",
+		.box_id = "abcdefghij0123456789",
+		.template = "python",
+		.reason = "none",
+		.state = 1,
+		.level = 200,
+		.is_live = true,
+		.flags = 0xfedcba98,
+		.spec = "{\"memory\":1}",
+		.env = "{\"A\":\"b\"}",
+		.metadata = "{\"team\":\"red\",\"quote\":\"a\\\"b\"}",
+		.created_ms = 1700000000001,
+		.updated_ms = 1700000000002,
+		.ended_ms = 3,
+		.expires_ms = 4,
+		.remaining_ms = 5,
+		.timeout_ms = 6,
+		.idle_ms = 7,
+	};
+}
+
+struct execution_row store_rig_execution(const char *id, const char *sandbox_id)
+{
+	return (struct execution_row){
+		.id = id,
+		.sandbox_id = sandbox_id,
+		.owner = "ada",
+		.kind = 1,
+		.state = 3,
+		.is_live = true,
+		.flags = 0x80000001,
+		.guest_id = 0xffffffff,
+		.exit_code = -1,
+		.signal = 9,
+		.reason = "killed",
+		.started_ms = 11,
+		.ended_ms = 12,
+		.wall_us = 13,
+		.cpu_us = 14,
+		.peak_bytes = UINT64_MAX,
+		.output_bytes = 16,
+		.output_start = 17,
+		.content = "{\"code\":\"print(1)\"}",
+		.output = "a\0b",
+		.output_len = 3,
+	};
+}

@@ -1,0 +1,40 @@
+/* A store for a test: in a directory of its own or in memory, with rows to put and calls to wait
+ * for. */
+#pragma once
+
+#include "store/memory.h"
+#include "store/store.h"
+
+struct store_rig {
+	char dir[64]; /* "" in memory */
+	struct store st;
+	struct store_faults faults; /* of the one in memory */
+};
+
+/* Results of calls, in the order in which they came. Give it as user with store_rig_done(). */
+#define STORE_RIG_RESULTS 8192
+struct store_results {
+	int r[STORE_RIG_RESULTS];
+	size_t n;
+};
+void store_rig_done(void *user, int r);
+
+void store_rig_dir(struct store_rig *rig); /* only makes the directory */
+void store_rig_open(struct store_rig *rig);
+void store_rig_open_memory(struct store_rig *rig);
+void store_rig_end(struct store_rig *rig); /* closes, and removes the directory */
+
+/* Dispatches until *count is at least want; fails the test after 20 seconds. */
+void store_rig_wait(const struct store *st, const size_t *count, size_t want);
+/* One write, waited for: its result. A refusal fails the test. */
+int store_rig_put_key(const struct store *st, const struct key_row *row);
+int store_rig_put_sandbox(const struct store *st, const struct sandbox_row *row);
+int store_rig_put_execution(const struct store *st, const struct execution_row *row);
+int store_rig_probe(const struct store *st);
+/* Is this sandbox there? */
+bool store_rig_has_sandbox(const struct store *st, const char *id);
+
+/* Rows in which every field has a value of its own. */
+struct key_row store_rig_key(const char *id);
+struct sandbox_row store_rig_sandbox(const char *id);
+struct execution_row store_rig_execution(const char *id, const char *sandbox_id);
