@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "guest/guest.h"
 
-#define LISTEN_AGAIN_MS 100 /* when a connection could not be had for want of memory or a number \
-			     */
+#define LISTEN_AGAIN_MS 100 /* without memory or a number for a new connection */
+#define LAST_WORDS_MAX 1024 /* frames of a lost connection that are still heard */
 
 static void resume_all(struct guest *g)
 {
@@ -30,12 +30,45 @@ static void lose(struct guest *g)
 	exec_lose_client(g);
 }
 
+/* A reset comes in front of frames that can still be read: the client died without having read all
+ * of ours. */
+enum reading { READ_NOTHING, READ_ONE, READ_RESET, READ_END };
+
+/* One request, or -errno when the client broke the rules. */
+static int read_request(struct guest *g)
+{
+	/* Strings are used where they lie, so they must not be odd places in memory. */
+	_Alignas(8) uint8_t frame[WIRE_FRAME_MAX];
+	_close_ int fd = -1;
+	size_t n_fds = 1;
+	ssize_t n = fd_recv(g->control.fd, frame, sizeof(frame), &fd, &n_fds);
+	int r;
+
+	if (n == -EAGAIN)
+		return READ_NOTHING;
+	if (n == 0 || n == -ECONNRESET)
+		return n == 0 ? READ_END : READ_RESET;
+	r = n < 0 ? (int)n : request_handle(g, frame, (size_t)n, &fd);
+	return r < 0 ? r : READ_ONE;
+}
+
+/* What was said before the connection was lost counts: an acknowledgement more than all. */
+static void hear_out(struct guest *g)
+{
+	int r = READ_ONE;
+
+	for (int n = 0; n < LAST_WORDS_MAX && (r == READ_ONE || r == READ_RESET); n++)
+		r = read_request(g);
+}
+
 static void hang_up(struct guest *g, int why)
 {
-	if (g->listener.fd >= 0)
+	if (g->listener.fd >= 0) {
+		hear_out(g);
 		lose(g);
-	else if (!g->over)
+	} else if (!g->over) {
 		g->over = why;
+	}
 }
 
 /* Our own daemon said it, so it is a fault, and guessing what was meant is worse than ending: the
@@ -52,36 +85,21 @@ static void refuse(struct guest *g, int code)
 	lose(g);
 }
 
-static void read_request(struct guest *g)
-{
-	/* Strings are used where they lie, so they must not be odd places in memory. */
-	_Alignas(8) uint8_t frame[WIRE_FRAME_MAX];
-	_close_ int fd = -1;
-	size_t n_fds = 1;
-	ssize_t n = fd_recv(g->control.fd, frame, sizeof(frame), &fd, &n_fds);
-	int r;
-
-	if (n == -EAGAIN)
-		return;
-	if (n == 0 || n == -ECONNRESET) {
-		hang_up(g, 1);
-		return;
-	}
-	r = n < 0 ? (int)n : request_handle(g, frame, (size_t)n, &fd);
-	if (r < 0)
-		refuse(g, r);
-}
-
 static void on_control(struct source *s, uint32_t events)
 {
 	struct guest *g = LIST_ENTRY(s, struct guest, control);
+	int r;
 
 	if (events & EPOLLOUT) {
 		conn_flush(&g->conn);
 		if (!g->conn.is_blocked)
 			resume_all(g);
 	} else if (events & EPOLLIN) {
-		read_request(g);
+		r = read_request(g);
+		if (r == READ_END || r == READ_RESET)
+			hang_up(g, 1);
+		else if (r < 0)
+			refuse(g, r);
 	} else {
 		hang_up(g, 1);
 	}
@@ -109,7 +127,7 @@ static void on_listener(struct source *s, uint32_t events)
 		return;
 	}
 	if (g->control.fd >= 0)
-		lose(g);
+		hang_up(g, 0);
 	take(g, sock);
 	client_begin(g, true);
 }

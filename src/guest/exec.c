@@ -338,8 +338,11 @@ static void measure_drain(struct exec *x)
 			continue;
 		if (!x->in.is_terminal && ioctl(x->streams[i].fd, FIONREAD, &n) < 0)
 			n = 0;
-		/* At least one look: it finds the end where there is nothing else. */
-		x->drain[i] = x->in.is_terminal ? TERMINAL_DRAIN : n > 0 ? (uint64_t)n : 1;
+		/* At least one look where there is room for one: it finds the end where there is
+		 * nothing else. */
+		if (n == 0 && ring_room(&x->out.ring) > 0)
+			n = 1;
+		x->drain[i] = x->in.is_terminal ? TERMINAL_DRAIN : (uint64_t)n;
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +68,7 @@ static _Noreturn void run_boxed(int sock)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (mount("proc", "/proc", "proc", 0, NULL) < 0)
 			_exit(RIG_NO_BOX);
 		run_guest(sock, 0);
@@ -76,7 +78,7 @@ static _Noreturn void run_boxed(int sock)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
-static void expect_ready(struct guest_rig *rig)
+static void expect_ready(struct guest_rig *rig, struct guest_ready *ret)
 {
 	struct wire_head head;
 	struct guest_ready ready;
@@ -86,6 +88,7 @@ static void expect_ready(struct guest_rig *rig)
 	assert_int_equal(head.type, G_READY);
 	assert_int_equal(guest_get_ready(&payload, &ready), 0);
 	assert_int_equal(ready.version, WIRE_VERSION);
+	*ret = ready;
 }
 
 static void begin(struct guest_rig *rig, int pair[2])
@@ -102,12 +105,15 @@ static void begin(struct guest_rig *rig, int pair[2])
 
 void rig_start_faulty(struct guest_rig *rig, size_t n)
 {
+	struct guest_ready ready;
 	int pair[2];
 
 	begin(rig, pair);
 	if (rig->pid == 0)
 		run_guest(pair[1], n);
-	expect_ready(rig);
+	expect_ready(rig, &ready);
+	assert_int_equal(ready.resumed, 0);
+	assert_int_equal(ready.live, 0);
 }
 
 void rig_start(struct guest_rig *rig)
@@ -117,6 +123,7 @@ void rig_start(struct guest_rig *rig)
 
 bool rig_start_boxed(struct guest_rig *rig)
 {
+	struct guest_ready ready;
 	struct pollfd p;
 	int pair[2], status;
 
@@ -134,7 +141,7 @@ bool rig_start_boxed(struct guest_rig *rig)
 		assert_int_equal(WEXITSTATUS(status), RIG_NO_BOX);
 		return false;
 	}
-	expect_ready(rig);
+	expect_ready(rig, &ready);
 	return true;
 }
 
@@ -146,6 +153,103 @@ void rig_stop(struct guest_rig *rig, int want_status)
 	assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), want_status);
+}
+
+static struct sockaddr_un address_of(const struct guest_rig *rig)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", rig->path);
+	return a;
+}
+
+static int listen_at(struct guest_rig *rig)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un a;
+
+	(void)snprintf(rig->path, sizeof(rig->path), "/tmp/guest-rig-%d.sock", rig->pid);
+	a = address_of(rig);
+	(void)unlink(rig->path);
+	assert_true(sock >= 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(sock, 64), 0);
+	return sock;
+}
+
+void rig_persist(struct guest_rig *rig)
+{
+	uint8_t frame[64];
+	long n = guest_put_raw(frame, sizeof(frame), G_PERSIST, 0, NULL, 0);
+	int sock = listen_at(rig);
+
+	assert_int_equal(fd_send(rig->sock, frame, (size_t)n, &sock, 1), n);
+	(void)close(sock);
+}
+
+void rig_hang_up(struct guest_rig *rig)
+{
+	rig->sock = fd_close(rig->sock);
+}
+
+int rig_dial(const struct guest_rig *rig)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un a = address_of(rig);
+
+	assert_true(sock >= 0);
+	assert_int_equal(connect(sock, (struct sockaddr *)&a, sizeof(a)), 0);
+	return sock;
+}
+
+void rig_connect(struct guest_rig *rig, struct guest_ready *ret)
+{
+	rig_hang_up(rig);
+	rig->sock = rig_dial(rig);
+	expect_ready(rig, ret);
+	assert_int_equal(ret->resumed, 1);
+}
+
+void rig_expect_live(struct guest_rig *rig, struct guest_live *ret)
+{
+	struct wire_head head;
+	struct rd payload;
+
+	assert_true(rig_recv(rig, &head, &payload));
+	assert_int_equal(head.type, G_LIVE);
+	assert_int_equal(guest_get_live(&payload, head.id, ret), 0);
+}
+
+/* What is no longer kept ends with the connection, and so does its tree. */
+static void forget_all(struct guest_rig *rig)
+{
+	struct guest_ready ready;
+	struct guest_live live;
+
+	rig_connect(rig, &ready);
+	for (uint32_t i = 0; i < ready.live; i++) {
+		rig_expect_live(rig, &live);
+		rig_raw(rig, G_ACK, live.id, NULL, 0);
+	}
+	rig_connect(rig, &ready);
+	assert_int_equal(ready.live, 0);
+}
+
+void rig_end(struct guest_rig *rig)
+{
+	struct wire_head head;
+	struct rd payload;
+	int status = 0;
+
+	forget_all(rig);
+	rig_raw(rig, G_PING, 4711, NULL, 0); /* whatever happened, it answers */
+	assert_true(rig_recv(rig, &head, &payload));
+	assert_int_equal(head.type, G_PONG);
+	rig_hang_up(rig);
+	assert_int_equal(waitpid(rig->pid, &status, WNOHANG), 0);
+	assert_int_equal(kill(rig->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(rig->pid, &status, 0), rig->pid);
+	(void)unlink(rig->path);
 }
 
 struct guest_exec rig_command(const char *const *argv)
@@ -171,6 +275,13 @@ void rig_exec(struct guest_rig *rig, uint32_t id, const struct guest_exec *e)
 	uint8_t frame[WIRE_FRAME_MAX];
 
 	send_frame(rig, frame, guest_put_exec(frame, sizeof(frame), id, e));
+}
+
+void rig_file(struct guest_rig *rig, uint32_t id, const struct guest_file *f)
+{
+	uint8_t frame[WIRE_FRAME_MAX];
+
+	send_frame(rig, frame, guest_put_file(frame, sizeof(frame), id, f));
 }
 
 void rig_raw(struct guest_rig *rig, uint16_t type, uint32_t id, const void *data, size_t n)

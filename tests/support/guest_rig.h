@@ -11,7 +11,8 @@
 
 struct guest_rig {
 	pid_t pid;
-	int sock;
+	int sock;                      /* -1 after rig_hang_up() */
+	char path[64];                 /* of the listening socket, with rig_persist() */
 	uint8_t frame[WIRE_FRAME_MAX]; /* of the last rig_recv() */
 };
 
@@ -37,6 +38,17 @@ bool rig_start_boxed(struct guest_rig *rig);
 /* Hangs up, waits for its end, and checks that it ended well (0) or as told (status). */
 void rig_stop(struct guest_rig *rig, int want_status);
 
+/* From now on the guest outlives its connections; rig_end() and not rig_stop() ends it. */
+void rig_persist(struct guest_rig *rig);
+void rig_hang_up(struct guest_rig *rig);
+int rig_dial(const struct guest_rig *rig); /* one more connection, of the caller */
+/* Connects, and has seen its G_READY. */
+void rig_connect(struct guest_rig *rig, struct guest_ready *ret);
+/* The next frame, which must be a G_LIVE. */
+void rig_expect_live(struct guest_rig *rig, struct guest_live *ret);
+/* Ends all executions and then the guest, which must have lived until now. */
+void rig_end(struct guest_rig *rig);
+
 /* A request with argv (NULL-terminated) and an empty environment. */
 struct guest_exec rig_command(const char *const *argv);
 void rig_exec(struct guest_rig *rig, uint32_t id, const struct guest_exec *e);
@@ -52,6 +64,7 @@ void rig_collect(struct guest_rig *rig, uint32_t id, bool do_credit, struct rig_
 /* One frame into the result; true when it was the last of the id. */
 bool rig_take(struct guest_rig *rig, uint32_t id, const struct wire_head *head, struct rd *payload,
 	      bool do_credit, struct rig_result *ret);
+void rig_file(struct guest_rig *rig, uint32_t id, const struct guest_file *f);
 void rig_result_done(struct rig_result *r);
 struct guest_exec rig_script(const char *script); /* /bin/sh -c script */
 /* Runs it and takes all it gives. */
