@@ -41,6 +41,9 @@ int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err 
 int auth_keys_revoke(struct auth_keys *keys, const char *id, int64_t revoked_ms);
 /* Forgotten altogether. -ENOENT. */
 int auth_keys_remove(struct auth_keys *keys, const char *id);
+/* Every key, in no order; the row and its texts are borrowed until the table changes. */
+void auth_keys_each(const struct auth_keys *keys,
+		    void (*each)(void *user, const struct key_row *row), void *user);
 
 /* Who is asking, from `Authorization: Bearer <key>` or `X-API-Key: <key>` (NULL: not sent). All
  * refusals are -EACCES (401): no key, malformed, unknown, revoked, expired, or two different ones.

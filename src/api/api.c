@@ -1,0 +1,268 @@
+/* The dispatcher: route, authentication, scope, body, handler, in this order and for every request.
+ */
+#include "api/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/call.h"
+#include "api/feed.h"
+#include "api/health.h"
+#include "api/keys.h"
+#include "api/problem.h"
+#include "api/routes.h"
+#include "auth/api_key.h"
+#include "auth/rate_limit.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "loop/loop.h"
+#include "net/http.h"
+#include "telemetry/access_log.h"
+#include "telemetry/metrics.h"
+#include "json/jv_decode.h"
+
+#define SLOT_CALL 0 /* of http_user(): ours */
+
+int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
+{
+	_cleanup_(api_free_p) struct api *api = calloc(1, sizeof(*api));
+	const struct api_route *rows;
+	size_t n;
+	int r;
+
+	if (!api)
+		return err_sys(err, ENOMEM, "api");
+	api->deps = *deps;
+	list_init(&api->streams);
+	list_init(&api->writes);
+	list_init(&api->feeds);
+	api->failures =
+		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
+	api->ready = ready_create(api);
+	if (!api->failures || !api->ready)
+		return err_sys(err, ENOMEM, "api");
+	rows = routes_table(&n);
+	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
+	if (r < 0)
+		return r;
+	r = loop_timer_create(deps->loop, keys_note_used, api, &api->used);
+	if (r < 0)
+		return err_sys(err, r, "api");
+	loop_timer_start(api->used, KEYS_USED_EVERY_MS, KEYS_USED_EVERY_MS);
+	*ret = TAKE(api);
+	return 0;
+}
+
+struct api *api_free(struct api *api)
+{
+	if (!api)
+		return NULL;
+	api->used = loop_timer_free(api->used);
+	keys_forget(api);
+	feed_forget(api);
+	(void)ready_free(api->ready);
+	(void)rate_limit_free(api->failures);
+	(void)router_free(api->router);
+	free(api);
+	return NULL;
+}
+
+static void deny(struct api_call *c, const char *reason)
+{
+	metrics_inc(c->api->deps.metrics, METRIC_DENIALS, LABELS(reason));
+}
+
+/* A good key is let in whatever others at the same address did: behind a proxy they share one, and
+ * 160 bits are not guessed. What the limit holds back is noise. */
+static void refuse(struct api_call *c, const struct err *err)
+{
+	uint64_t now = clock_now_ms();
+	uint64_t wait = rate_limit_wait_ms(c->api->failures, http_peer(c->http), now);
+	char after[24];
+
+	if (wait == 0) {
+		(void)rate_limit_fail(c->api->failures, http_peer(c->http), now);
+		deny(c, "unauthenticated");
+		return problem_status(c, 401, "%s", err->text);
+	}
+	deny(c, "rate_limited");
+	if (str_format(after, sizeof(after), "%" PRIu64, (wait + 999) / 1000) == 0)
+		(void)http_header_add(c->http, "Retry-After", after);
+	problem_status(c, 429, "too many requests from here had no valid key");
+}
+
+static bool is_public(const struct api_call *c)
+{
+	unsigned flags = c->route->route.flags;
+
+	return flags & ROUTE_PUBLIC ||
+	       (flags & ROUTE_METRICS && c->api->deps.config->metrics_public);
+}
+
+static bool authenticate(struct api_call *c)
+{
+	struct auth_keys *keys = c->api->deps.keys;
+	const char *bearer = http_header(c->http, "Authorization");
+	const char *key = http_header(c->http, "X-API-Key");
+	const char *token = NULL;
+	struct err err = { 0 };
+	int r;
+
+	if (!bearer && !key && c->route->route.flags & ROUTE_SOCKET &&
+	    !call_query(c, "token", &token))
+		return false;
+	if (token)
+		r = auth_check_token(keys, token, &c->who, &err);
+	else
+		r = auth_check(keys, bearer, key, &c->who, &err);
+	if (r < 0) {
+		memset(&c->who, 0, sizeof(c->who));
+		refuse(c, &err);
+		return false;
+	}
+	if (principal_check(&c->who, c->route->route.scope, &err) < 0) {
+		deny(c, "forbidden");
+		problem_status(c, 403, "%s", err.text);
+		return false;
+	}
+	return true;
+}
+
+static bool is_json(const char *type)
+{
+	struct str rest = str_of(type), name;
+
+	if (!str_split(&rest, ';', &name))
+		return false;
+	name = str_trim(name);
+	return name.len == strlen("application/json") &&
+	       strncasecmp(name.data, "application/json", name.len) == 0;
+}
+
+static void decode_body(struct api_call *c, const char *data, size_t n)
+{
+	const struct route_body *body = c->route->body;
+	struct jv_problem problem = { 0 };
+	struct jv_doc *doc = NULL;
+	struct err err = { 0 };
+	int r;
+
+	if (n == 0 && body->is_optional)
+		return c->route->handle(c);
+	if (n == 0)
+		return problem_status(c, 400, "a JSON object is wanted as the body");
+	r = jv_parse(data, n, c->api->deps.config->max_json_bytes, &doc, &err);
+	if (r < 0)
+		return problem_reply(c, &err);
+	r = jv_decode(jv_root(doc), body->fields, body->count, http_arena(c->http), c->body,
+		      &problem);
+	if (r == -ENOMEM)
+		problem_reply(c, &(struct err){ ENOMEM, "the body" });
+	else if (r < 0 && problem.field[0])
+		problem_field(c, problem.field, "%s: %s", problem.field, problem.text);
+	else if (r < 0)
+		problem_status(c, 400, "%s", problem.text);
+	else
+		c->route->handle(c); /* the call may be over when this returns */
+	(void)jv_free(doc);
+}
+
+static void got_body(void *user, struct http_request *r, const char *data, size_t n)
+{
+	(void)r;
+	decode_body(user, data, n);
+}
+
+static void take_body(struct api_call *c)
+{
+	c->body = arena_alloc(http_arena(c->http), c->route->body->size);
+	if (!c->body)
+		return problem_reply(c, &(struct err){ ENOMEM, "the body" });
+	if (c->route->body->defaults)
+		memcpy(c->body, c->route->body->defaults, c->route->body->size);
+	if (http_body_length(c->http) == 0)
+		return decode_body(c, NULL, 0);
+	if (!is_json(http_header(c->http, "Content-Type")))
+		return problem_status(c, 415, "the body must be application/json");
+	http_body_collect(c->http, c->api->deps.config->max_json_bytes, got_body, c);
+}
+
+static bool find_route(struct api_call *c)
+{
+	const char *path = http_path(c->http);
+	int r = router_find(c->api->router, http_method(c->http), path, http_arena(c->http),
+			    &c->match);
+
+	/* NOTE: the row begins with what the router gives back. */
+	c->route = r == 0 ? (const struct api_route *)(const void *)c->match.route : NULL;
+	if (r == -ENOENT) {
+		problem_status(c, 404, "there is nothing at '%.100s'", path);
+	} else if (r == -ENOTSUP) {
+		(void)http_header_add(c->http, "Allow", c->match.allow);
+		problem_status(c, 405, "%s is not possible here", http_method(c->http));
+	} else if (r == -EINVAL) {
+		problem_status(c, 400, "the path is not well-formed");
+	} else if (r < 0) {
+		problem_reply(c, &(struct err){ .code = -r });
+	}
+	return r == 0;
+}
+
+void api_handle(void *user, struct http_request *r)
+{
+	struct api *api = user;
+	struct api_call *c = arena_alloc(http_arena(r), sizeof(*c));
+
+	if (!c)
+		return http_reply_error(r, 503, "service_unavailable", "out of memory");
+	c->api = api;
+	c->http = r;
+	http_user_set(r, SLOT_CALL, c);
+	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
+	if (!find_route(c))
+		return;
+	if (!is_public(c) && !authenticate(c))
+		return;
+	if (c->route->body)
+		return take_body(c);
+	c->route->handle(c);
+}
+
+static const char *status_class(int status)
+{
+	static const char *const names[] = { "1xx", "2xx", "3xx", "4xx", "5xx" };
+
+	return status >= 100 && status < 600 ? names[status / 100 - 1] : "other";
+}
+
+void api_done(void *user, const struct http_request *r, int status, uint64_t bytes,
+	      uint64_t took_us)
+{
+	struct api *api = user;
+	const struct api_call *c = http_user(r, SLOT_CALL);
+	const struct route *route = c && c->route ? &c->route->route : NULL;
+
+	metrics_observe(api->deps.metrics, METRIC_HTTP_REQUEST_SECONDS,
+			LABELS(route ? route->pattern : "none", route ? route->method : "none",
+			       status_class(status)),
+			(double)took_us / 1e6);
+	if (c)
+		metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), -1);
+	access_log_write(&(struct access_entry){
+		.request_id = http_request_id(r),
+		.client_id = http_client_request_id(r),
+		.peer = http_peer(r),
+		.method = http_method(r),
+		.path = http_path(r),
+		.key_id = c && c->who.key_id[0] ? c->who.key_id : NULL,
+		.status = status,
+		.bytes_out = bytes,
+		.took_us = took_us,
+	});
+}

@@ -1,0 +1,38 @@
+/* Holt's own doors: REST, server-sent events and WebSocket under /api/v1, health and metrics beside
+ * it. Thin: everything that can be done is done by the services in `deps`.
+ *
+ * The end: http_server_free() first (it lets go of all requests), then api_free(), then what is in
+ * `deps`; the loop does not run in between. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct api; /* opaque */
+struct auth_keys;
+struct config;
+struct err;
+struct http_request;
+struct loop;
+struct metrics;
+struct sandboxes;
+struct store;
+
+struct api_deps { /* all borrowed, outlive the api */
+	struct loop *loop;
+	const struct config *config;
+	struct sandboxes *sandboxes;
+	const struct store *store;
+	struct auth_keys *keys;
+	struct metrics *metrics; /* may be NULL */
+};
+
+int api_create(const struct api_deps *deps, struct api **ret, struct err *err);
+struct api *api_free(struct api *api); /* takes NULL, returns NULL */
+CLEANUP_FUNC(struct api *, api_free)
+
+/* For struct http_server_options; user is the api. */
+void api_handle(void *api, struct http_request *r);
+void api_done(void *api, const struct http_request *r, int status, uint64_t bytes,
+	      uint64_t took_us);

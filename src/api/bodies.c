@@ -1,0 +1,201 @@
+#include "api/bodies.h"
+
+#include <stddef.h>
+
+#include "auth/scope.h"
+#include "base/arena.h"
+#include "sandbox/sandbox.h"
+#include "spec/guest.h"
+#include "spec/launch.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define TEXT_MAX (1 << 20) /* no more than a JSON body anyway */
+#define ENV_VALUE_MAX (32u << 10)
+#define METADATA_VALUE_MAX 1024u
+#define SECOND 1000
+#define YEAR (366ll * 24 * 3600 * SECOND)
+
+#define FIELD(name_, type_, struct_, member, ...)                       \
+	{                                                               \
+		.name = name_, .type = JV_TYPE_##type_,                 \
+		.offset = offsetof(struct struct_, member), __VA_ARGS__ \
+	}
+
+static const char *const levels[] = { "standard", "high", "custom", NULL };
+
+static const struct jv_field resources[] = {
+	FIELD("cpu", CPU, body_resources, cpu_milli, .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX),
+	FIELD("memory", SIZE, body_resources, memory_bytes, .min = LIMIT_MEMORY_MIN,
+	      .max = LIMIT_MEMORY_MAX),
+	FIELD("disk", SIZE, body_resources, disk_bytes, .min = LIMIT_DISK_MIN,
+	      .max = LIMIT_MEMORY_MAX),
+	FIELD("pids", U32, body_resources, pids, .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX),
+};
+
+static const struct jv_field sandbox_fields[] = {
+	FIELD("template", STRING, body_sandbox, template, .max = 128),
+	FIELD("runtime", STRING, body_sandbox, runtime, .max = 128),
+	FIELD("name", STRING, body_sandbox, name, .flags = JV_NULLABLE, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+	FIELD("getOrCreate", BOOL, body_sandbox, get_or_create),
+	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = levels),
+	FIELD("timeout", DURATION, body_sandbox, timeout_ms, .flags = JV_NULLABLE, .min = SECOND,
+	      .max = YEAR),
+	FIELD("idleTimeout", DURATION, body_sandbox, idle_ms, .flags = JV_NULLABLE, .min = SECOND,
+	      .max = YEAR),
+	FIELD("resources", OBJECT, body_sandbox, resources, .flags = JV_NULLABLE, .sub = resources,
+	      .sub_count = ARRAY_LEN(resources)),
+	FIELD("env", PAIRS, body_sandbox, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
+	      .text_max = ENV_VALUE_MAX),
+	FIELD("metadata", PAIRS, body_sandbox, metadata, .flags = JV_NULLABLE,
+	      .max = SANDBOX_METADATA_MAX, .text_max = METADATA_VALUE_MAX),
+	FIELD("useWarmPool", BOOL, body_sandbox, use_warm_pool),
+	FIELD("networkAccess", VALUE, body_sandbox, network, .flags = JV_NULLABLE),
+};
+static const struct body_sandbox sandbox_defaults = { .use_warm_pool = true };
+const struct route_body body_sandbox = {
+	.name = "SandboxRequest",
+	.fields = sandbox_fields,
+	.count = ARRAY_LEN(sandbox_fields),
+	.size = sizeof(struct body_sandbox),
+	.defaults = &sandbox_defaults,
+	.is_optional = true,
+};
+
+static const struct jv_field patch_fields[] = {
+	FIELD("timeout", DURATION, body_patch, timeout_ms, .min = SECOND, .max = YEAR),
+	FIELD("metadata", PAIRS, body_patch, metadata, .max = SANDBOX_METADATA_MAX,
+	      .text_max = METADATA_VALUE_MAX),
+};
+static const struct body_patch patch_defaults = { .metadata.len = SIZE_MAX };
+const struct route_body body_patch = {
+	.name = "SandboxPatch",
+	.fields = patch_fields,
+	.count = ARRAY_LEN(patch_fields),
+	.size = sizeof(struct body_patch),
+	.defaults = &patch_defaults,
+};
+
+static const char *const exec_types[] = { "code", "command", NULL };
+
+static const struct jv_field execute_fields[] = {
+	FIELD("type", CHOICE, body_exec, type, .flags = JV_REQUIRED, .choices = exec_types),
+	FIELD("content", STRING, body_exec, content, .flags = JV_REQUIRED, .min = 1,
+	      .max = TEXT_MAX),
+	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32),
+	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE),
+	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
+	      .text_max = ENV_VALUE_MAX),
+	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
+	      .max = YEAR),
+	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE),
+	FIELD("background", BOOL, body_exec, background),
+	FIELD("stream", BOOL, body_exec, stream),
+	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect),
+};
+const struct route_body body_execute = {
+	.name = "ExecuteRequest",
+	.fields = execute_fields,
+	.count = ARRAY_LEN(execute_fields),
+	.size = sizeof(struct body_exec),
+};
+
+static const struct jv_field execution_fields[] = {
+	FIELD("command", STRING, body_exec, command, .min = 1, .max = TEXT_MAX),
+	FIELD("argv", STRINGS, body_exec, argv, .min = 1, .max = GUEST_ARGS_MAX,
+	      .text_max = TEXT_MAX),
+	FIELD("code", STRING, body_exec, code, .min = 1, .max = TEXT_MAX),
+	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32),
+	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE),
+	FIELD("user", STRING, body_exec, user, .flags = JV_NULLABLE, .max = 64),
+	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
+	      .text_max = ENV_VALUE_MAX),
+	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
+	      .max = YEAR),
+	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE),
+	FIELD("background", BOOL, body_exec, background),
+	FIELD("stream", BOOL, body_exec, stream),
+	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect),
+	FIELD("pty", BOOL, body_exec, pty),
+	FIELD("rows", U32, body_exec, rows, .min = 1, .max = UINT16_MAX),
+	FIELD("cols", U32, body_exec, cols, .min = 1, .max = UINT16_MAX),
+};
+static const struct body_exec execution_defaults = { .type = -1 };
+const struct route_body body_execution = {
+	.name = "ExecutionRequest",
+	.fields = execution_fields,
+	.count = ARRAY_LEN(execution_fields),
+	.size = sizeof(struct body_exec),
+	.defaults = &execution_defaults,
+};
+
+static const struct jv_field signal_fields[] = {
+	FIELD("signal", VALUE, body_signal, signal, .flags = JV_REQUIRED),
+	FIELD("tree", BOOL, body_signal, tree),
+};
+const struct route_body body_signal = {
+	.name = "SignalRequest",
+	.fields = signal_fields,
+	.count = ARRAY_LEN(signal_fields),
+	.size = sizeof(struct body_signal),
+};
+
+static const struct jv_field resize_fields[] = {
+	FIELD("rows", U32, body_resize, rows, .flags = JV_REQUIRED, .min = 1, .max = UINT16_MAX),
+	FIELD("cols", U32, body_resize, cols, .flags = JV_REQUIRED, .min = 1, .max = UINT16_MAX),
+};
+const struct route_body body_resize = {
+	.name = "ResizeRequest",
+	.fields = resize_fields,
+	.count = ARRAY_LEN(resize_fields),
+	.size = sizeof(struct body_resize),
+};
+
+static const char *const file_ops[] = { "mkdir", "move", NULL };
+
+static const struct jv_field file_fields[] = {
+	FIELD("op", CHOICE, body_file, op, .flags = JV_REQUIRED, .choices = file_ops),
+	FIELD("mode", STRING, body_file, mode, .min = 1, .max = 8),
+	FIELD("to", STRING, body_file, to, .min = 1, .max = 4096),
+};
+const struct route_body body_file = {
+	.name = "FileRequest",
+	.fields = file_fields,
+	.count = ARRAY_LEN(file_fields),
+	.size = sizeof(struct body_file),
+};
+
+static const char *const roles[] = {
+	[ROLE_VIEWER] = "viewer",
+	[ROLE_USER] = "user",
+	[ROLE_ADMIN] = "admin",
+	[ROLE_COUNT] = NULL,
+};
+
+static const struct jv_field key_fields[] = {
+	FIELD("name", STRING, body_key, name, .flags = JV_REQUIRED, .min = 1, .max = 64),
+	FIELD("role", CHOICE, body_key, role, .choices = roles),
+	FIELD("owner", STRING, body_key, owner, .min = 1, .max = SANDBOX_OWNER_MAX),
+	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
+	      .max = 10 * YEAR),
+};
+static const struct body_key key_defaults = { .role = -1 };
+const struct route_body body_key = {
+	.name = "KeyRequest",
+	.fields = key_fields,
+	.count = ARRAY_LEN(key_fields),
+	.size = sizeof(struct body_key),
+	.defaults = &key_defaults,
+};
+
+const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from)
+{
+	struct sandbox_pair *to;
+
+	if (from->len == 0 || from->len == SIZE_MAX)
+		return NULL;
+	to = arena_array(a, from->len, sizeof(*to));
+	for (size_t i = 0; to && i < from->len; i++)
+		to[i] = (struct sandbox_pair){ from->items[i].name, from->items[i].value };
+	return to;
+}

@@ -1,0 +1,71 @@
+/* What clients send, decoded: one struct and one table for each JSON body. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/routes.h"
+#include "json/jv_decode.h"
+
+struct sandbox_pair;
+
+struct body_sandbox {
+	const char *template, *runtime, *name; /* NULL: absent */
+	bool get_or_create, use_warm_pool;
+	int level; /* enum box_level, or 2: "custom" */
+	uint64_t timeout_ms, idle_ms;
+	struct body_resources {
+		uint32_t cpu_milli, pids;
+		uint64_t memory_bytes, disk_bytes;
+	} resources;
+	struct jv_pairs env, metadata;
+	struct jv network;
+};
+
+struct body_patch {
+	uint64_t timeout_ms;      /* 0: absent */
+	struct jv_pairs metadata; /* len SIZE_MAX: absent */
+};
+
+enum body_exec_type { BODY_EXEC_CODE, BODY_EXEC_COMMAND };
+
+struct body_exec {
+	int type; /* of /execute: enum body_exec_type */
+	const char *content, *command, *code, *language, *cwd, *user;
+	struct jv_strings argv;
+	struct jv_pairs env;
+	uint64_t timeout_ms;
+	struct jv stdin_value; /* a text, or whether it stays open */
+	bool background, stream, cancel_on_disconnect, pty;
+	uint32_t rows, cols;
+};
+
+struct body_signal {
+	struct jv signal; /* "SIGINT", "INT" or 2; only while the handler is called */
+	int number;       /* filled in from it */
+	bool tree;
+};
+
+struct body_resize {
+	uint32_t rows, cols;
+};
+
+enum body_file_op { BODY_FILE_MKDIR, BODY_FILE_MOVE };
+
+struct body_file {
+	int op; /* enum body_file_op */
+	const char *mode, *to;
+};
+
+struct body_key {
+	const char *name, *owner;
+	int role; /* enum role */
+	uint64_t expires_in_ms;
+};
+
+extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
+	body_resize, body_file, body_key;
+
+/* The services' form of a map, in the arena. NULL without memory, or when it is empty. */
+struct arena;
+const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from);

@@ -1,0 +1,225 @@
+#include "api/call.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/problem.h"
+#include "api/routes.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/encode.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "net/http.h"
+#include "sandbox/sandbox.h"
+#include "telemetry/metrics.h"
+#include "json/jw.h"
+
+/* "1763239000123:" and an id. */
+#define CURSOR_TEXT_MAX 96
+
+const char *call_param(const struct api_call *c, const char *name)
+{
+	const char *value = router_param(&c->match, name);
+
+	return value ? value : "";
+}
+
+const char *call_owner(const struct api_call *c)
+{
+	return c->who.scopes & SCOPE_ADMIN ? NULL : c->who.owner;
+}
+
+struct sandbox *call_find_sandbox(struct api_call *c)
+{
+	struct sandboxes *all = c->api->deps.sandboxes;
+	const char *id = call_param(c, "id");
+	/* An admin's own sandbox of that name goes before another owner's. */
+	struct sandbox *sb = sandboxes_find(all, id, c->who.owner);
+
+	if (!sb && !call_owner(c))
+		sb = sandboxes_find(all, id, NULL);
+	if (sb && c->route->route.scope & (SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE))
+		sandbox_touch(sb);
+	return sb;
+}
+
+struct sandbox *call_sandbox(struct api_call *c)
+{
+	struct sandbox *sb = call_find_sandbox(c);
+
+	if (!sb)
+		problem_status(c, 404, "there is no sandbox '%.64s'", call_param(c, "id"));
+	return sb;
+}
+
+bool call_query(struct api_call *c, const char *name, const char **ret)
+{
+	int r = http_query(c->http, name, ret);
+
+	if (r == -EINVAL)
+		problem_field(c, name, "a query parameter is not well-formed");
+	else if (r < 0)
+		problem_reply(c, &(struct err){ .code = -r });
+	return r >= 0;
+}
+
+/* 1: there is a value, 0: absent, -1: answered. */
+static int query(struct api_call *c, const char *name, const char **ret)
+{
+	const char *value = NULL;
+
+	if (!call_query(c, name, &value))
+		return -1;
+	*ret = value;
+	return value != NULL;
+}
+
+bool call_query_bool(struct api_call *c, const char *name, bool *ret)
+{
+	const char *value;
+	int r = query(c, name, &value), on;
+
+	if (r <= 0)
+		return r == 0;
+	if (parse_bool(value, &on) < 0) {
+		problem_field(c, name, "want true or false");
+		return false;
+	}
+	*ret = on;
+	return true;
+}
+
+bool call_query_u64(struct api_call *c, const char *name, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	const char *value;
+	int r = query(c, name, &value);
+
+	if (r <= 0)
+		return r == 0;
+	if (parse_u64(value, min, max, ret) < 0) {
+		problem_field(c, name, "want a number from %" PRIu64 " to %" PRIu64, min, max);
+		return false;
+	}
+	return true;
+}
+
+bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64_t *ret_ms)
+{
+	const char *value;
+	int r = query(c, name, &value);
+
+	if (r <= 0)
+		return r == 0;
+	if (parse_duration(value, 0, max_ms, ret_ms) < 0) {
+		problem_field(c, name, "want a time of at most %" PRIu64 "s", max_ms / 1000);
+		return false;
+	}
+	return true;
+}
+
+static int parse_cursor(struct arena *a, const char *text, struct call_cursor *ret)
+{
+	char plain[CURSOR_TEXT_MAX + 1], *colon;
+	ssize_t n = decode_base64url(text, strlen(text), plain, CURSOR_TEXT_MAX);
+	int64_t ms;
+
+	if (n < 0)
+		return -EINVAL;
+	plain[n] = '\0';
+	colon = strchr(plain, ':');
+	if (!colon || strlen(plain) != (size_t)n)
+		return -EINVAL;
+	*colon = '\0';
+	if (parse_i64(plain, 1, INT64_MAX, &ms) < 0 || colon[1] == '\0')
+		return -EINVAL;
+	ret->before_id = arena_strndup(a, colon + 1, strlen(colon + 1));
+	if (!ret->before_id)
+		return -ENOMEM;
+	ret->before_ms = ms;
+	return 0;
+}
+
+bool call_query_cursor(struct api_call *c, struct call_cursor *ret)
+{
+	const char *value;
+	int r = query(c, "cursor", &value);
+
+	if (r <= 0)
+		return r == 0;
+	r = parse_cursor(http_arena(c->http), value, ret);
+	if (r == -EINVAL)
+		problem_field(c, "cursor", "want a cursor as an earlier answer gave it");
+	else if (r < 0)
+		problem_reply(c, &(struct err){ .code = -r });
+	return r == 0;
+}
+
+void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *before_id)
+{
+	char plain[CURSOR_TEXT_MAX], text[BASE64_SIZE(CURSOR_TEXT_MAX)];
+
+	if (!more || str_format(plain, sizeof(plain), "%" PRId64 ":%s", before_ms, before_id) < 0)
+		return jw_null_field(w, "nextCursor");
+	(void)encode_base64url(plain, strlen(plain), text);
+	jw_str_field(w, "nextCursor", text);
+}
+
+bool call_accepts(const struct api_call *c, const char *type)
+{
+	struct str rest = str_of(http_header(c->http, "Accept")), one, name;
+
+	while (str_split(&rest, ',', &one)) {
+		if (!str_split(&one, ';', &name))
+			continue;
+		name = str_trim(name);
+		if (name.len == strlen(type) && strncasecmp(name.data, type, name.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+void call_reply(struct api_call *c, int status, struct jw *w)
+{
+	int r = jw_end(w);
+
+	if (r < 0)
+		return problem_reply(c, &(struct err){ -r, "the answer does not fit" });
+	http_reply(c->http, status, "application/json", w->buf->data, w->buf->len);
+}
+
+void call_reply_empty(struct api_call *c)
+{
+	http_reply(c->http, 204, NULL, NULL, 0);
+}
+
+bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
+		       const char *sandbox_id)
+{
+	unsigned n = 0;
+
+	LIST_FOREACH (&c->api->streams, other, struct call_stream, node)
+		n += strcmp(other->sandbox_id, sandbox_id) == 0;
+	if (n >= CALL_STREAMS_MAX) {
+		(void)http_header_add(c->http, "Retry-After", "1");
+		problem_status(c, 429, "this sandbox has %u open streams already", n);
+		return false;
+	}
+	*s = (struct call_stream){ .api = c->api, .kind = kind };
+	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
+	list_push_back(&c->api->streams, &s->node);
+	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
+	return true;
+}
+
+void call_stream_end(struct call_stream *s)
+{
+	if (!s->kind)
+		return;
+	list_remove(&s->node);
+	metrics_add(s->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(s->kind), -1);
+	s->kind = NULL;
+}

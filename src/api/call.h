@@ -1,0 +1,89 @@
+/* One request on its way through the api, and what every handler needs of it.
+ *
+ * A call lives in its request's arena: until the answer has ended, or, for those that listen to
+ * http_on_gone(), until that has returned. A handler that does not listen may answer later from any
+ * callback: the request waits, also for a client that has left.
+ *
+ * Functions that return false have answered already: the handler just returns. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "auth/principal.h"
+#include "base/list.h"
+#include "net/router.h"
+
+struct api_route;
+struct buf;
+struct jw;
+struct loop_timer;
+struct rate_limit;
+struct sandbox;
+
+#define CALL_STREAMS_MAX 64u /* open streams (SSE, WebSocket, watches) of one sandbox */
+
+struct api {
+	struct api_deps deps;
+	struct router *router;       /* owned */
+	struct rate_limit *failures; /* owned: failed authentications by peer */
+	struct list streams;         /* struct call_stream: open ones */
+	struct list writes;          /* struct key_write: on their way to the store */
+	struct list feeds;           /* struct feed: texts on their way to a standard input */
+	struct loop_timer *used;     /* owned: writes down when keys were used */
+	struct ready *ready;         /* owned: what is known about the store's health */
+};
+
+struct api_call {
+	struct api *api;
+	struct http_request *http;
+	const struct api_route *route; /* NULL: none was found */
+	struct router_match match;
+	struct principal who; /* of a public route: nobody, without any scope */
+	void *body; /* arena: the struct of the route's body table; zeroed without a body */
+};
+
+const char *call_param(const struct api_call *c, const char *name); /* never NULL */
+/* Whose objects the caller may see; NULL: everybody's. */
+const char *call_owner(const struct api_call *c);
+/* The live sandbox that the path names, by id or name; NULL after 404. Another owner's is 404 too:
+ * nobody learns that it exists. Borrowed for this turn of the loop. */
+struct sandbox *call_sandbox(struct api_call *c);
+/* The same, but NULL without an answer. */
+struct sandbox *call_find_sandbox(struct api_call *c);
+
+/* Query parameters. Absent ones leave *ret as it is; bad ones are answered with 400 and their name.
+ */
+bool call_query(struct api_call *c, const char *name, const char **ret);
+bool call_query_bool(struct api_call *c, const char *name, bool *ret);
+bool call_query_u64(struct api_call *c, const char *name, uint64_t min, uint64_t max,
+		    uint64_t *ret);
+bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64_t *ret_ms);
+
+/* A position in a list of things ordered by time and id, as clients see it: opaque text. */
+struct call_cursor {
+	int64_t before_ms;
+	const char *before_id; /* arena; NULL: from the newest */
+};
+bool call_query_cursor(struct api_call *c, struct call_cursor *ret);
+void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *before_id);
+
+/* Whether the client's Accept header names this type. */
+bool call_accepts(const struct api_call *c, const char *type);
+
+/* Ends the writer and the request. */
+void call_reply(struct api_call *c, int status, struct jw *w);
+void call_reply_empty(struct api_call *c); /* 204 */
+
+/* Streams are counted: each sandbox has CALL_STREAMS_MAX. */
+struct call_stream {
+	struct list node;
+	struct api *api;
+	const char *kind; /* "sse", "ws": for metrics; NULL while not begun */
+	char sandbox_id[64];
+};
+bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
+		       const char *sandbox_id); /* 429 */
+void call_stream_end(struct call_stream *s);    /* also one that was not begun */

@@ -1,0 +1,24 @@
+/* Bytes on their way to an execution's standard input. An execution takes a bounded amount at once:
+ * what does not fit waits here, in the order it came, while the process reads on. A feed belongs to
+ * nobody's request: a client that leaves does not take back what it has sent. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct api;
+struct execution;
+struct feed; /* opaque */
+
+#define FEED_MAX (1u << 20) /* bytes of one */
+#define FEED_LINE_MAX 16u   /* that wait for one execution */
+
+/* Copies. 1: all of it was taken; 0: it waits, and done() comes once, with 0 or -EPIPE (the
+ * execution has ended or its input is closed); or -EPIPE, -EAGAIN (the line is full), -E2BIG,
+ * -ENOMEM. eof closes the input behind it. done may be NULL. */
+int feed_start(struct api *api, struct execution *x, const void *data, size_t n, bool eof,
+	       void (*done)(void *user, int r), void *user, struct feed **ret);
+/* done() does not come any more; the bytes still go their way. Takes NULL. */
+void feed_leave(struct feed *f);
+/* Gives up all of them: for api_free(). */
+void feed_forget(struct api *api);

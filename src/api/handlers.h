@@ -1,0 +1,50 @@
+/* Every handler, for the table of routes. Each answers its call, now or later. */
+#pragma once
+
+struct api_call;
+
+/* health.c */
+void api_healthz(struct api_call *c);
+void api_readyz(struct api_call *c);
+void api_health(struct api_call *c);
+void api_metrics(struct api_call *c);
+/* pool.c */
+void api_pool(struct api_call *c);
+/* keys.c */
+void api_key_create(struct api_call *c);
+void api_key_list(struct api_call *c);
+void api_key_revoke(struct api_call *c);
+void api_user(struct api_call *c);
+/* sandboxes.c */
+void api_sandbox_create(struct api_call *c);
+void api_sandbox_list(struct api_call *c);
+void api_sandbox_get(struct api_call *c);
+void api_sandbox_status(struct api_call *c);
+void api_sandbox_patch(struct api_call *c);
+void api_sandbox_delete(struct api_call *c);
+void api_sandbox_pause(struct api_call *c);
+void api_sandbox_resume(struct api_call *c);
+/* executions.c */
+void api_exec_start(struct api_call *c);
+void api_exec_list(struct api_call *c);
+void api_exec_get(struct api_call *c);
+/* exec_output.c */
+void api_exec_output(struct api_call *c);
+/* exec_control.c */
+void api_exec_stdin(struct api_call *c);
+void api_exec_signal(struct api_call *c);
+void api_exec_cancel(struct api_call *c);
+void api_exec_wait(struct api_call *c);
+void api_exec_resize(struct api_call *c);
+/* files.c, file_get.c, upload.c, archive.c, watch.c */
+void api_file_list(struct api_call *c);
+void api_file_get(struct api_call *c);
+void api_file_put(struct api_call *c);
+void api_file_delete(struct api_call *c);
+void api_file_change(struct api_call *c);
+void api_watch(struct api_call *c);
+void api_archive_get(struct api_call *c);
+void api_archive_put(struct api_call *c);
+/* pty.c, stream.c */
+void api_pty(struct api_call *c);
+void api_stream(struct api_call *c);

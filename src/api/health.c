@@ -1,0 +1,181 @@
+#include "api/health.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "api/pool.h"
+#include "api/problem.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "net/http.h"
+#include "sandbox/sandbox.h"
+#include "store/store.h"
+#include "telemetry/metrics.h"
+#include "telemetry/process.h"
+#include "json/jw.h"
+
+#define READY_GOOD_MS 1000
+
+struct ready {
+	struct api *api; /* NULL: freed while the store was being asked */
+	bool is_asking;
+	bool is_known;
+	uint64_t asked_ms;
+	int store;           /* 0 or why it cannot be written to */
+	struct list waiting; /* struct waiter, in their requests' arenas */
+};
+
+struct waiter {
+	struct list node;
+	struct api_call *call;
+	bool with_version;
+};
+
+struct ready *ready_create(struct api *api)
+{
+	struct ready *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->api = api;
+	list_init(&r->waiting);
+	return r;
+}
+
+struct ready *ready_free(struct ready *r)
+{
+	if (!r)
+		return NULL;
+	r->api = NULL;
+	if (!r->is_asking) /* else the store's answer, which always comes, frees it */
+		free(r);
+	return NULL;
+}
+
+void api_healthz(struct api_call *c)
+{
+	static const char text[] =
+		"{\"status\":\"ok\",\"service\":\"holt\",\"version\":\"" HOLT_VERSION "\"}";
+
+	http_reply(c->http, 200, "application/json", text, sizeof(text) - 1);
+}
+
+static void answer(struct api_call *c, int store, bool with_version)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	struct sandboxes_stats stats;
+	bool ok;
+
+	sandboxes_stats(c->api->deps.sandboxes, &stats);
+	ok = stats.is_ready && store == 0;
+	jw_object_begin(&w);
+	jw_str_field(&w, "status", ok ? "ok" : "unavailable");
+	if (with_version)
+		jw_str_field(&w, "version", HOLT_VERSION);
+	jw_key(&w, "checks");
+	jw_object_begin(&w);
+	jw_str_field(&w, "launcher", stats.is_ready ? "ok" : "not ready");
+	jw_str_field(&w, "store",
+		     store == 0 ? "ok" : problem_text(problem_find(-store, PROBLEM_HERE), NULL));
+	jw_object_end(&w);
+	jw_object_end(&w);
+	if (!ok)
+		(void)http_header_add(c->http, "Retry-After", "1");
+	call_reply(c, ok ? 200 : 503, &w);
+}
+
+static void asked(void *user, int result)
+{
+	struct ready *r = user;
+	struct list waiting;
+
+	r->is_asking = false;
+	if (!r->api) {
+		free(r);
+		return;
+	}
+	if (result < 0 && result != r->store)
+		log_warn("api", "the store cannot be written to: error %d", -result);
+	r->is_known = true;
+	r->asked_ms = clock_now_ms();
+	r->store = result;
+	/* Answered from a list of its own: an answer may bring the next request at once. */
+	list_init(&waiting);
+	while (!list_is_empty(&r->waiting)) {
+		struct list *node = r->waiting.next;
+
+		list_remove(node);
+		list_push_back(&waiting, node);
+	}
+	LIST_FOREACH (&waiting, w, struct waiter, node) {
+		list_remove(&w->node);
+		answer(w->call, result, w->with_version);
+	}
+}
+
+static void check(struct api_call *c, bool with_version)
+{
+	struct ready *r = c->api->ready;
+	struct waiter *w;
+	int asking;
+
+	if (r->is_known && clock_now_ms() - r->asked_ms < READY_GOOD_MS)
+		return answer(c, r->store, with_version);
+	if (!r->is_asking) {
+		asking = store_probe(c->api->deps.store, asked, r);
+		if (asking < 0)
+			return answer(c, asking, with_version);
+		r->is_asking = true;
+	}
+	w = arena_alloc(http_arena(c->http), sizeof(*w));
+	if (!w)
+		return problem_reply(c, &(struct err){ ENOMEM, "readiness" });
+	w->call = c;
+	w->with_version = with_version;
+	list_push_back(&r->waiting, &w->node);
+}
+
+void api_readyz(struct api_call *c)
+{
+	check(c, false);
+}
+
+void api_health(struct api_call *c)
+{
+	check(c, true);
+}
+
+static void render(struct api_call *c, const struct pool_row *rows, size_t n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct metrics *m = c->api->deps.metrics;
+	struct sandboxes_stats stats;
+	int r;
+
+	sandboxes_stats(c->api->deps.sandboxes, &stats);
+	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
+		metrics_set(m, METRIC_SANDBOXES, LABELS(state_name(i)), (double)stats.by_state[i]);
+	for (size_t i = 0; i < n; i++) {
+		metrics_set(m, METRIC_POOL_SIZE, LABELS(rows[i].template), rows[i].state.ready);
+		metrics_set(m, METRIC_POOL_TARGET, LABELS(rows[i].template), rows[i].state.target);
+	}
+	process_sample(m);
+	r = metrics_render(m, &b);
+	if (r < 0)
+		return problem_reply(c, &(struct err){ -r, "metrics" });
+	http_reply(c->http, 200, METRICS_CONTENT_TYPE, buf_str(&b), b.len);
+}
+
+void api_metrics(struct api_call *c)
+{
+	if (!c->api->deps.metrics)
+		return problem_status(c, 404, "metrics are not kept here");
+	pool_ask(c, render);
+}

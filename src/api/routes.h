@@ -1,0 +1,36 @@
+/* The table of routes: what there is, who may, which body, who answers. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "net/router.h"
+
+struct api_call;
+struct jv_field;
+
+enum route_flag {
+	ROUTE_PUBLIC = 1 << 0, /* no key needed; without it a route needs one, whatever its scope */
+	ROUTE_SOCKET = 1 << 1, /* becomes a WebSocket; the key may be in ?token= */
+	ROUTE_METRICS = 1 << 2, /* public when the configuration says so */
+	ROUTE_ENDED = 1 << 3,   /* also about sandboxes that have ended */
+};
+
+/* A JSON body: the dispatcher reads it into api_call.body before the handler is called. */
+struct route_body {
+	const char *name; /* of its schema */
+	const struct jv_field *fields;
+	size_t count;
+	size_t size;          /* of the struct */
+	const void *defaults; /* one such struct, for what is absent; NULL: zeroed */
+	bool is_optional;     /* no body is as good as {} */
+};
+
+struct api_route {
+	struct route route;
+	void (*handle)(struct api_call *c);
+	const struct route_body *body; /* NULL: none, or the handler takes it as bytes */
+	const char *summary;
+};
+
+const struct api_route *routes_table(size_t *ret_count);

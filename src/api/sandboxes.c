@@ -1,0 +1,335 @@
+/* POST, GET, PATCH and DELETE of /sandboxes. */
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/bodies.h"
+#include "api/call.h"
+#include "api/handlers.h"
+#include "api/problem.h"
+#include "api/sandbox_json.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "net/http.h"
+#include "sandbox/template.h"
+#include "json/jw.h"
+
+#define LIST_DEFAULT 50
+#define LIST_MAX 500
+#define FILTER_PAIRS_MAX 16
+
+static void reply_info(struct api_call *c, int status, const struct sandbox_info *info)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	sandbox_json(&w, info);
+	call_reply(c, status, &w);
+}
+
+/* ---- making ---- */
+
+/* Who asks for more isolation or for a network must not get less, or none, without a word. */
+static bool check_level(struct api_call *c, const struct body_sandbox *body)
+{
+	const char *network = jv_text(body->network);
+
+	if (body->level == LEVEL_HIGH) {
+		problem_field(c, "securityLevel",
+			      "securityLevel 'high' needs gVisor, which this server does not have: "
+			      "only 'standard' can be had");
+		return false;
+	}
+	if (body->level != LEVEL_STANDARD) {
+		problem_field(c, "securityLevel", "only 'standard' can be had on this server");
+		return false;
+	}
+	if (jv_kind(body->network) != JV_ABSENT && jv_kind(body->network) != JV_NULL &&
+	    !(network && strcmp(network, "none") == 0)) {
+		problem_field(c, "networkAccess",
+			      "sandboxes have no network on this server: only 'none' can be had");
+		return false;
+	}
+	return true;
+}
+
+static bool find_template(struct api_call *c, const struct body_sandbox *body, const char **ret)
+{
+	const char *field = body->template ? "template" : "runtime";
+	const char *name = body->template ? body->template : body->runtime;
+	const struct template_row *row = template_find(name ? name : "");
+
+	if (body->template && body->runtime &&
+	    template_find(body->template) != template_find(body->runtime)) {
+		problem_field(c, "runtime",
+			      "template and runtime are two names of one thing: give "
+			      "one of them");
+		return false;
+	}
+	if (!row) {
+		problem_field(c, field, "there is no %s '%.64s'", field, name);
+		return false;
+	}
+	*ret = row->name;
+	return true;
+}
+
+static bool check_times(struct api_call *c, uint64_t timeout_ms, uint64_t idle_ms)
+{
+	uint64_t max = c->api->deps.config->sandbox_timeout_max_ms;
+	const char *bad = timeout_ms > max ? "timeout" : idle_ms > max ? "idleTimeout" : NULL;
+
+	if (bad)
+		problem_field(c, bad, "%s: want at most %" PRIu64 " seconds", bad, max / 1000);
+	return !bad;
+}
+
+static void created(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct api_call *c = user;
+	struct sandbox_info info;
+	char path[128];
+
+	if (err)
+		return problem_reply(c, err);
+	sandbox_info(sb, &info);
+	if (str_format(path, sizeof(path), "/api/v1/sandboxes/%s", info.id) == 0)
+		(void)http_header_add(c->http, "Location", path);
+	reply_info(c, info.is_existing ? 200 : 201, &info);
+}
+
+void api_sandbox_create(struct api_call *c)
+{
+	const struct body_sandbox *body = c->body;
+	struct arena *a = http_arena(c->http);
+	struct sandbox_request req = {
+		.owner = c->who.owner,
+		.name = body->name ? body->name : "",
+		.get_or_create = body->get_or_create,
+		.limits = { .memory_bytes = body->resources.memory_bytes,
+			    .disk_bytes = body->resources.disk_bytes,
+			    .cpu_milli = body->resources.cpu_milli,
+			    .pids = body->resources.pids },
+		.timeout_ms = body->timeout_ms,
+		.idle_ms = body->idle_ms,
+		.cold = !body->use_warm_pool,
+		.env = body_pairs(a, &body->env),
+		.n_env = body->env.len,
+		.metadata = body_pairs(a, &body->metadata),
+		.n_metadata = body->metadata.len,
+	};
+
+	if (!check_level(c, body) || !find_template(c, body, &req.template) ||
+	    !check_times(c, body->timeout_ms, body->idle_ms))
+		return;
+	if (req.get_or_create && !body->name)
+		return problem_field(c, "name", "getOrCreate needs a name");
+	if ((req.n_env > 0 && !req.env) || (req.n_metadata > 0 && !req.metadata))
+		return problem_reply(c, &(struct err){ ENOMEM, "sandbox" });
+	sandbox_create(c->api->deps.sandboxes, &req, created, c);
+}
+
+/* ---- looking ---- */
+
+static bool parse_states(struct api_call *c, unsigned *ret)
+{
+	const char *text = NULL;
+	struct str rest, one;
+	enum sandbox_state state;
+	char name[32];
+
+	if (!call_query(c, "status", &text))
+		return false;
+	rest = str_of(text);
+	while (str_split(&rest, ',', &one)) {
+		if (str_is(one, "all")) {
+			*ret |= (1u << SANDBOX_STATE_COUNT) - 1;
+			continue;
+		}
+		if (str_format(name, sizeof(name), "%.*s", (int)one.len, one.data) < 0 ||
+		    state_from(name, &state) < 0) {
+			problem_field(c, "status", "there is no status '%.*s'",
+				      (int)(one.len < 32 ? one.len : 32), one.data);
+			return false;
+		}
+		*ret |= 1u << state;
+	}
+	return true;
+}
+
+/* ?metadata.team=red: all of them must match. */
+static bool parse_pairs(struct api_call *c, struct sandbox_filter *f)
+{
+	static const char prefix[] = "metadata.";
+	struct str rest = str_of(http_query_string(c->http));
+	struct sandbox_pair *pairs =
+		arena_array(http_arena(c->http), FILTER_PAIRS_MAX, sizeof(*pairs));
+	const char *name, *value;
+	int r = pairs ? 1 : -ENOMEM;
+
+	while (r > 0) {
+		r = http_query_next(c->http, &rest, &name, &value);
+		if (r <= 0 || strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		if (f->n_metadata == FILTER_PAIRS_MAX) {
+			problem_field(c, "metadata", "at most %d pairs can be asked for",
+				      FILTER_PAIRS_MAX);
+			return false;
+		}
+		pairs[f->n_metadata++] = (struct sandbox_pair){ name + sizeof(prefix) - 1, value };
+	}
+	f->metadata = pairs;
+	if (r == -EINVAL)
+		problem_status(c, 400, "a query parameter is not well-formed");
+	else if (r < 0)
+		problem_reply(c, &(struct err){ -r, "list" });
+	return r == 0;
+}
+
+static void listed(void *user, const struct sandbox_info *infos, size_t n, bool more,
+		   const struct err *err)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct api_call *c = user;
+	struct jw w = jw_begin(&b);
+
+	if (err)
+		return problem_reply(c, err);
+	jw_object_begin(&w);
+	jw_key(&w, "items");
+	jw_array_begin(&w);
+	for (size_t i = 0; i < n; i++)
+		sandbox_json(&w, &infos[i]);
+	jw_array_end(&w);
+	call_write_cursor(&w, more && n > 0, n ? infos[n - 1].created_ms : 0,
+			  n ? infos[n - 1].id : "");
+	jw_object_end(&w);
+	call_reply(c, 200, &w);
+}
+
+void api_sandbox_list(struct api_call *c)
+{
+	struct sandbox_filter f = { .owner = call_owner(c) };
+	struct call_cursor cursor = { 0 };
+	uint64_t limit = LIST_DEFAULT;
+
+	if (!parse_states(c, &f.states) || !call_query(c, "template", &f.template) ||
+	    !call_query(c, "name", &f.name) || !parse_pairs(c, &f) ||
+	    !call_query_u64(c, "limit", 1, LIST_MAX, &limit) || !call_query_cursor(c, &cursor))
+		return;
+	f.limit = limit;
+	f.before_ms = cursor.before_ms;
+	f.before_id = cursor.before_id;
+	sandbox_list(c->api->deps.sandboxes, &f, listed, c);
+}
+
+static void got(void *user, const struct sandbox_info *info, const struct err *err)
+{
+	if (err)
+		return problem_reply(user, err);
+	reply_info(user, 200, info);
+}
+
+void api_sandbox_get(struct api_call *c)
+{
+	struct sandbox *sb = call_find_sandbox(c);
+	struct sandbox_info info;
+
+	if (sb) {
+		sandbox_info(sb, &info);
+		return reply_info(c, 200, &info);
+	}
+	sandbox_get(c->api->deps.sandboxes, call_param(c, "id"), call_owner(c), got, c);
+}
+
+static void got_status(void *user, const struct sandbox_info *info, const struct err *err)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct api_call *c = user;
+	struct jw w = jw_begin(&b);
+
+	if (err)
+		return problem_reply(c, err);
+	sandbox_json_status(&w, info);
+	call_reply(c, 200, &w);
+}
+
+void api_sandbox_status(struct api_call *c)
+{
+	struct sandbox *sb = call_find_sandbox(c);
+	struct sandbox_info info;
+
+	if (sb) {
+		sandbox_info(sb, &info);
+		return got_status(c, &info, NULL);
+	}
+	sandbox_get(c->api->deps.sandboxes, call_param(c, "id"), call_owner(c), got_status, c);
+}
+
+/* ---- changing ---- */
+
+static void changed(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct sandbox_info info;
+
+	if (err)
+		return problem_reply(user, err);
+	sandbox_info(sb, &info);
+	reply_info(user, 200, &info);
+}
+
+void api_sandbox_patch(struct api_call *c)
+{
+	const struct body_patch *body = c->body;
+	struct sandbox *sb = call_sandbox(c);
+	struct sandbox_patch p = {
+		.has_timeout = body->timeout_ms > 0,
+		.timeout_ms = body->timeout_ms,
+		.has_metadata = body->metadata.len != SIZE_MAX,
+		.metadata = body_pairs(http_arena(c->http), &body->metadata),
+		.n_metadata = body->metadata.len == SIZE_MAX ? 0 : body->metadata.len,
+	};
+
+	if (!sb || !check_times(c, body->timeout_ms, 0))
+		return;
+	if (p.n_metadata > 0 && !p.metadata)
+		return problem_reply(c, &(struct err){ ENOMEM, "metadata" });
+	sandbox_patch(sb, &p, changed, c);
+}
+
+static void deleted(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)sb;
+	if (err)
+		return problem_reply(user, err);
+	call_reply_empty(user);
+}
+
+void api_sandbox_delete(struct api_call *c)
+{
+	struct sandbox *sb = call_sandbox(c);
+
+	if (sb)
+		sandbox_delete(sb, "deleted", deleted, c);
+}
+
+void api_sandbox_pause(struct api_call *c)
+{
+	struct sandbox *sb = call_sandbox(c);
+
+	if (sb)
+		sandbox_pause(sb, changed, c);
+}
+
+void api_sandbox_resume(struct api_call *c)
+{
+	struct sandbox *sb = call_sandbox(c);
+
+	if (sb)
+		sandbox_resume(sb, changed, c);
+}
