@@ -44,18 +44,40 @@ struct arena *arena_create(size_t max)
 	return a;
 }
 
-struct arena *arena_free(struct arena *a)
+static void free_blocks(struct block *b)
 {
 	struct block *next;
 
-	if (!a)
-		return NULL;
-	for (struct block *b = a->head; b; b = next) {
+	for (; b; b = next) {
 		next = b->next;
 		free(b);
 	}
+}
+
+struct arena *arena_free(struct arena *a)
+{
+	if (!a)
+		return NULL;
+	free_blocks(a->head);
 	free(a);
 	return NULL;
+}
+
+void arena_reset(struct arena *a)
+{
+	struct block *b = a->head;
+
+	a->used = 0;
+	a->next_size = BLOCK_MIN;
+	if (b && b->cap <= BLOCK_MAX) {
+		free_blocks(b->next);
+		b->next = NULL;
+		memset(b->data, 0, b->len); /* what is handed out is zeroed */
+		b->len = 0;
+	} else {
+		free_blocks(b);
+		a->head = NULL;
+	}
 }
 
 static struct block *block_create(size_t cap)

@@ -1,9 +1,11 @@
 #include "base/id.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -23,6 +25,27 @@ void id_make(char dst[ID_LEN + 1])
 			if (bytes[i] < 256 / ALPHABET_LEN * ALPHABET_LEN)
 				dst[n++] = alphabet[bytes[i] % ALPHABET_LEN];
 		}
+	}
+	dst[ID_LEN] = '\0';
+}
+
+void id_next(struct id_source *s, char dst[ID_LEN + 1])
+{
+	for (size_t n = 0; n < ID_LEN;) {
+		uint8_t byte;
+
+		if (s->left == 0) {
+			ssize_t got = getrandom(s->bytes, sizeof(s->bytes), 0);
+
+			if (got < 0 && errno != EINTR)
+				abort(); /* as in id_make() */
+			s->left = got < 0 ? 0 : (unsigned)got;
+			continue;
+		}
+		byte = s->bytes[--s->left];
+		s->bytes[s->left] = 0; /* an id is nobody's to find again */
+		if (byte < 256 / ALPHABET_LEN * ALPHABET_LEN)
+			dst[n++] = alphabet[byte % ALPHABET_LEN];
 	}
 	dst[ID_LEN] = '\0';
 }

@@ -114,6 +114,29 @@ static void a_text_above_the_ceiling_is_refused_whole(void **state)
 	arena_free(a);
 }
 
+static void a_reset_arena_gives_zeroed_memory_up_to_its_ceiling_again(void **state)
+{
+	struct arena *a = arena_create(200000);
+	static const size_t sizes[] = { 100, 70000, 3000, 90000, 16 };
+
+	(void)state;
+	arena_reset(a); /* also when it is fresh */
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			char *p = arena_alloc(a, sizes[i]);
+
+			assert_non_null(p);
+			for (size_t k = 0; k < sizes[i]; k++)
+				assert_int_equal(p[k], 0);
+			memset(p, 0xff, sizes[i]);
+		}
+		assert_null(arena_alloc(a, 100000));
+		arena_reset(a);
+		assert_int_equal(arena_used(a), 0);
+	}
+	a = arena_free(a);
+}
+
 static void nothing_is_freed_from_null(void **state)
 {
 	(void)state;
@@ -157,6 +180,7 @@ int main(void)
 		cmocka_unit_test(sizes_that_overflow_are_refused),
 		cmocka_unit_test(strings_are_copied_and_terminated),
 		cmocka_unit_test(a_text_above_the_ceiling_is_refused_whole),
+		cmocka_unit_test(a_reset_arena_gives_zeroed_memory_up_to_its_ceiling_again),
 		cmocka_unit_test(nothing_is_freed_from_null),
 		cmocka_unit_test(a_failed_allocation_is_an_answer_and_not_the_end),
 	};

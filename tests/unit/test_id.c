@@ -39,6 +39,21 @@ static void no_letter_is_favoured(void **state)
 	}
 }
 
+static void ids_of_a_source_are_valid_and_differ(void **state)
+{
+	enum { COUNT = 1000 };
+	static char ids[COUNT][ID_LEN + 1];
+	struct id_source s = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++) {
+		id_next(&s, ids[i]);
+		assert_true(id_is_valid(ids[i]));
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(ids[i], ids[k]);
+	}
+}
+
 static void only_the_exact_form_is_valid(void **state)
 {
 	char id[ID_LEN + 1] = "abcdefghij0123456789";
@@ -62,6 +77,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made_ids_are_valid_and_differ),
 		cmocka_unit_test(no_letter_is_favoured),
+		cmocka_unit_test(ids_of_a_source_are_valid_and_differ),
 		cmocka_unit_test(only_the_exact_form_is_valid),
 	};
 
