@@ -32,6 +32,7 @@ enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENV, ORI
 struct config_source {
 	enum config_origin origin;
 	const char *where; /* "holt.yaml:12", "HOLT_LISTEN", "--listen"; NULL for a default */
+	bool local; /* from a file in the working directory, which anybody may have put there */
 };
 
 /* All strings are the config's own. A timeout of 0 is none; units are in the names. */
@@ -48,7 +49,7 @@ struct config {
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;
 	const char *admin_key_file;
-	const char *user; /* NULL: stay who we are */
+	const char *user; /* to become when started by root; NULL: not said */
 	int cgroup;       /* enum config_cgroup */
 	int log_format;   /* enum log_format */
 	int log_level;    /* enum log_level */
@@ -86,7 +87,8 @@ struct config_args {
 };
 
 /* Reads everything there is and checks each value by itself; args may be NULL. -EINVAL for what is
- * wrong, -ENOENT for a named file that is not there, -E2BIG, -EACCES, -ENOMEM ... */
+ * wrong, -ENOENT for a named file that is not there, -EPERM for a file that anybody may write and
+ * for a key that a local file would send elsewhere, -E2BIG, -EACCES, -ENOMEM ... */
 int config_load(const struct config_args *args, struct config **ret, struct err *err);
 struct config *config_free(struct config *c); /* takes NULL, returns NULL */
 CLEANUP_FUNC(struct config *, config_free)

@@ -1,0 +1,81 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "config/config.h"
+
+/* The host of "host:port" or "[host]:port"; -EINVAL when it has not that form. */
+static int host_of(const char *listen, char *dst, size_t size)
+{
+	const char *colon = strrchr(listen, ':');
+	struct str host = { listen, colon ? (size_t)(colon - listen) : 0 };
+
+	if (!colon)
+		return -EINVAL;
+	if (host.len >= 2 && host.data[0] == '[' && host.data[host.len - 1] == ']') {
+		host.data++;
+		host.len -= 2;
+	}
+	return str_format(dst, size, "%.*s", (int)host.len, host.data);
+}
+
+bool config_is_loopback(const char *listen)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	char host[256];
+
+	if (strncmp(listen, "unix:", 5) == 0)
+		return true;
+	if (host_of(listen, host, sizeof(host)) < 0)
+		return false;
+	if (strcmp(host, "localhost") == 0)
+		return true;
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == 127;
+	if (inet_pton(AF_INET6, host, &v6) == 1)
+		return IN6_IS_ADDR_LOOPBACK(&v6) ||
+		       (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+	return false;
+}
+
+static int check_doors(const struct config *c, struct err *err)
+{
+	if (!c->listen)
+		return err_set(err, EINVAL, "listen: no address to serve");
+	if (c->tls_cert && !c->tls_key)
+		return err_set(err, EINVAL,
+			       "tls_cert needs tls_key, the certificate's private key");
+	if (c->tls_key && !c->tls_cert)
+		return err_set(err, EINVAL, "tls_key needs tls_cert, the certificate");
+	if (!c->tls_cert && !c->insecure_bind && !config_is_loopback(c->listen))
+		return err_set(
+			err, EINVAL,
+			"listen %.60s: other machines would reach it without TLS: set tls_cert "
+			"and tls_key, or insecure_bind when something in front does TLS",
+			c->listen);
+	for (size_t i = 0; i < c->cors_origins.len; i++)
+		if (!strstr(c->cors_origins.items[i], "://") &&
+		    strcmp(c->cors_origins.items[i], "*") != 0)
+			return err_set(err, EINVAL,
+				       "cors_origins: '%.60s': want https://host[:port]",
+				       c->cors_origins.items[i]);
+	return 0;
+}
+
+int config_check(const struct config *c, struct err *err)
+{
+	int r = check_doors(c, err);
+
+	if (r < 0)
+		return r;
+	if (c->sandbox_timeout_ms > c->sandbox_timeout_max_ms)
+		return err_set(err, EINVAL, "sandbox_timeout is longer than sandbox_timeout_max");
+	if (c->exec_timeout_ms > c->exec_timeout_max_ms)
+		return err_set(err, EINVAL, "exec_timeout is longer than exec_timeout_max");
+	if (c->pool_min > c->pool_max)
+		return err_set(err, EINVAL, "pool_min is more than pool_max");
+	return 0;
+}

@@ -1,0 +1,197 @@
+#include "config/settings.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "config/config.h"
+
+#define MS_HOUR 3600000ull
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const cgroups[] = { "auto", "v1", "v2", "none", NULL };
+static const char *const formats[] = { "logfmt", "json", NULL };
+static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+
+/* name, NAME, flag, type, member of struct config, further columns */
+#define ROW(name_, env_, flag_, type_, member_, ...)                                               \
+	{                                                                                          \
+		.name = (name_), .env = "HOLT_" env_, .flag = "--" flag_, .type = SETTING_##type_, \
+		.offset = offsetof(struct config, member_), __VA_ARGS__                            \
+	}
+
+static const struct setting table[] = {
+	ROW("config", "CONFIG", "config", PATH, config, .arg = "FILE", .flags = SETTING_NOT_IN_FILE,
+	    .help = "file of settings (holt.yaml here, then the system's or yours)"),
+	ROW("listen", "LISTEN", "listen", STRING, listen, .arg = "ADDRESS",
+	    .standard = "127.0.0.1:8765", .help = "where to serve: HOST:PORT or unix:PATH"),
+	ROW("tls_cert", "TLS_CERT", "tls-cert", PATH, tls_cert, .arg = "FILE",
+	    .help = "certificate chain (PEM): serve HTTPS"),
+	ROW("tls_key", "TLS_KEY", "tls-key", PATH, tls_key, .arg = "FILE",
+	    .help = "the certificate's private key (PEM)"),
+	ROW("insecure_bind", "INSECURE_BIND", "insecure-bind", BOOL, insecure_bind,
+	    .standard = "false", .help = "serve other machines without TLS"),
+	ROW("cors_origins", "CORS_ORIGINS", "cors-origins", LIST, cors_origins, .arg = "ORIGIN,...",
+	    .standard = "", .help = "web origins whose pages may call the API"),
+	ROW("max_connections", "MAX_CONNECTIONS", "max-connections", U32, max_connections,
+	    .arg = "COUNT", .standard = "4096", .min = 1, .max = 1000000,
+	    .help = "connections at a time"),
+	ROW("max_json", "MAX_JSON", "max-json", SIZE, max_json_bytes, .arg = "SIZE",
+	    .standard = "1M", .min = 1 << 10, .max = 64 << 20, .help = "largest JSON request"),
+	ROW("max_body", "MAX_BODY", "max-body", SIZE, max_body_bytes, .arg = "SIZE",
+	    .standard = "1G", .min = 1 << 10, .max = 1ull << 40, .help = "largest file upload"),
+	ROW("metrics_public", "METRICS_PUBLIC", "metrics-public", BOOL, metrics_public,
+	    .standard = "false", .help = "/metrics needs no key"),
+
+	ROW("state_dir", "STATE_DIR", "state-dir", PATH, state_dir, .arg = "DIR",
+	    .help = "where everything that lasts is kept"),
+	ROW("admin_key_file", "ADMIN_KEY_FILE", "admin-key-file", PATH, admin_key_file,
+	    .arg = "FILE",
+	    .help = "where the first key is written (admin.key in the state directory)"),
+	ROW("user", "USER", "user", STRING, user, .arg = "NAME", .max = 32,
+	    .help = "account to become when started by root"),
+	ROW("cgroup", "CGROUP", "cgroup", CHOICE, cgroup, .arg = "KIND", .standard = "auto",
+	    .choices = cgroups, .help = "how limits are enforced"),
+	ROW("log_format", "LOG_FORMAT", "log-format", CHOICE, log_format, .arg = "FORMAT",
+	    .standard = "logfmt", .choices = formats, .help = "form of the log's lines"),
+	ROW("log_level", "LOG_LEVEL", "log-level", CHOICE, log_level, .arg = "LEVEL",
+	    .standard = "info", .choices = levels, .help = "how much is logged"),
+
+	ROW("max_sandboxes", "MAX_SANDBOXES", "max-sandboxes", U32, max_sandboxes, .arg = "COUNT",
+	    .standard = "2000", .min = 1, .max = 1000000, .help = "live sandboxes at a time"),
+	ROW("sandbox_timeout", "SANDBOX_TIMEOUT", "sandbox-timeout", DURATION, sandbox_timeout_ms,
+	    .arg = "TIME", .standard = "1h", .min = 1000, .max = 8760 * MS_HOUR,
+	    .help = "life of a sandbox that asks for nothing else"),
+	ROW("sandbox_timeout_max", "SANDBOX_TIMEOUT_MAX", "sandbox-timeout-max", DURATION,
+	    sandbox_timeout_max_ms, .arg = "TIME", .standard = "24h", .min = 1000,
+	    .max = 8760 * MS_HOUR, .help = "longest life a sandbox may ask for"),
+	ROW("sandbox_idle_timeout", "SANDBOX_IDLE_TIMEOUT", "sandbox-idle-timeout", DURATION,
+	    sandbox_idle_timeout_ms, .arg = "TIME", .standard = "0", .max = 8760 * MS_HOUR,
+	    .help = "end a sandbox that nobody used for so long (0: never)"),
+	ROW("exec_timeout", "EXEC_TIMEOUT", "exec-timeout", DURATION, exec_timeout_ms,
+	    .arg = "TIME", .standard = "30s", .min = 1, .max = 8760 * MS_HOUR,
+	    .help = "time of an execution that asks for nothing else"),
+	ROW("exec_timeout_max", "EXEC_TIMEOUT_MAX", "exec-timeout-max", DURATION,
+	    exec_timeout_max_ms, .arg = "TIME", .standard = "1h", .min = 1, .max = 8760 * MS_HOUR,
+	    .help = "longest time an execution may ask for"),
+	ROW("output_keep", "OUTPUT_KEEP", "output-keep", SIZE, output_keep_bytes, .arg = "SIZE",
+	    .standard = "1M", .min = 4 << 10, .max = 64 << 20,
+	    .help = "output kept of each execution"),
+	ROW("retention", "RETENTION", "retention", DURATION, retention_ms, .arg = "TIME",
+	    .standard = "24h", .max = 87600 * MS_HOUR,
+	    .help = "how long ended sandboxes and executions are listed"),
+	ROW("limits_memory", "LIMITS_MEMORY", "limits-memory", SIZE, limits.memory_bytes,
+	    .arg = "SIZE", .standard = "256M", .min = LIMIT_MEMORY_MIN, .max = LIMIT_MEMORY_MAX,
+	    .help = "memory of a sandbox"),
+	ROW("limits_cpu", "LIMITS_CPU", "limits-cpu", CPU, limits.cpu_milli, .arg = "CORES",
+	    .standard = "0.5", .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX,
+	    .help = "processor time of a sandbox"),
+	ROW("limits_pids", "LIMITS_PIDS", "limits-pids", U32, limits.pids, .arg = "COUNT",
+	    .standard = "64", .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,
+	    .help = "processes and threads of a sandbox"),
+	ROW("limits_disk", "LIMITS_DISK", "limits-disk", SIZE, limits.disk_bytes, .arg = "SIZE",
+	    .standard = "0", .max = LIMIT_MEMORY_MAX,
+	    .help = "files of a sandbox (0: 512M, but no more than half of its memory)"),
+	ROW("limits_inodes", "LIMITS_INODES", "limits-inodes", U32, limits.inodes, .arg = "COUNT",
+	    .standard = "65536", .min = LIMIT_INODES_MIN, .max = LIMIT_INODES_MAX,
+	    .help = "number of a sandbox's files"),
+	ROW("limits_nofile", "LIMITS_NOFILE", "limits-nofile", U32, limits.nofile, .arg = "COUNT",
+	    .standard = "1024", .min = LIMIT_NOFILE_MIN, .max = LIMIT_NOFILE_MAX,
+	    .help = "open files of a sandbox's process"),
+	ROW("pool_min", "POOL_MIN", "pool-min", U32, pool_min, .arg = "COUNT", .standard = "2",
+	    .max = 1000, .help = "finished boxes that always wait"),
+	ROW("pool_max", "POOL_MAX", "pool-max", U32, pool_max, .arg = "COUNT", .standard = "16",
+	    .max = 1000, .help = "finished boxes that may wait when demand is high"),
+	ROW("pool_quiet", "POOL_QUIET", "pool-quiet", DURATION, pool_quiet_ms, .arg = "TIME",
+	    .standard = "60s", .min = 1000, .max = 24 * MS_HOUR,
+	    .help = "how long demand must have fallen before fewer wait"),
+
+	ROW("url", "URL", "url", STRING, url, .arg = "URL", .standard = "http://127.0.0.1:8765",
+	    .help = "the daemon that commands talk to"),
+	ROW("api_key", "API_KEY", "api-key", SECRET, api_key, .arg = "KEY",
+	    .help = "the key they use (better in the environment: others see arguments)"),
+};
+
+const struct setting *settings_table(size_t *ret_count)
+{
+	*ret_count = LEN(table);
+	return table;
+}
+
+/* The three spellings of a row's name. */
+enum spelling { BY_NAME, BY_FLAG, BY_ENV };
+
+static const char *spell(const struct setting *s, enum spelling by)
+{
+	return by == BY_NAME ? s->name : by == BY_FLAG ? s->flag : s->env;
+}
+
+static const struct setting *find(const char *word, enum spelling by)
+{
+	for (size_t i = 0; i < LEN(table); i++)
+		if (strcmp(spell(&table[i], by), word) == 0)
+			return &table[i];
+	return NULL;
+}
+
+const struct setting *settings_find(const char *name)
+{
+	return find(name, BY_NAME);
+}
+
+const struct setting *settings_find_flag(const char *flag)
+{
+	return find(flag, BY_FLAG);
+}
+
+const struct setting *settings_find_env(const char *env)
+{
+	return find(env, BY_ENV);
+}
+
+#define WORD_MAX 40 /* longer words are no mistyped names */
+
+/* Levenshtein's distance, one row of the matrix at a time. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[WORD_MAX + 1], n = strlen(a), m = strlen(b);
+
+	if (n > WORD_MAX || m > WORD_MAX)
+		return WORD_MAX;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t best = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}
+
+const char *settings_nearest(const char *word)
+{
+	enum spelling by = strncmp(word, "--", 2) == 0      ? BY_FLAG
+			   : strncmp(word, "HOLT_", 5) == 0 ? BY_ENV
+							    : BY_NAME;
+	const char *best = NULL;
+	size_t near = 4; /* what differs in more letters is another word */
+
+	for (size_t i = 0; i < LEN(table); i++) {
+		size_t d = distance(word, spell(&table[i], by));
+
+		if (d < near) {
+			near = d;
+			best = spell(&table[i], by);
+		}
+	}
+	return best;
+}
