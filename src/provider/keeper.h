@@ -34,7 +34,9 @@ int keeper_prepare(const char *path, uid_t uid, gid_t gid, struct keeper_dirs *r
 void keeper_dirs_done(struct keeper_dirs *d); /* -1 in each afterwards */
 
 struct keeper_client {
-	int sock;      /* owned */
+	int sock; /* owned */
+	pid_t keeper;
+	unsigned wait_ms; /* for one answer */
 	uint8_t asked; /* the last request's number: an answer that comes too late is known by it */
 };
 
@@ -44,6 +46,9 @@ struct keeper_client {
  * Before any thread is started. */
 int keeper_start(const struct launcher_options *o, struct keeper_client *ret, struct err *err);
 void keeper_client_done(struct keeper_client *k);
+/* SIGTERM comes to us when the keeper dies: a daemon that nobody keeps ends. Behind
+ * privilege_drop(), which undoes it. -EPIPE when it has died before. */
+int keeper_tie(const struct keeper_client *k, struct err *err);
 
 /* A new launcher from the keeper, in place of the former one, which is killed. Blocks, at most
  * some seconds: the keeper starts no more than one a second. -ETIMEDOUT, -EPIPE. */
@@ -51,4 +56,4 @@ int keeper_launcher(struct keeper_client *k, int *ret_sock, pid_t *ret_pid, stru
 
 struct launcher_source keeper_source(struct keeper_client *k);
 /* The twin without privilege: launchers are our own children. The options are borrowed. */
-struct launcher_source launcher_source_direct(const struct launcher_options *o);
+struct launcher_source launcher_source_direct(struct launcher_options *o);
