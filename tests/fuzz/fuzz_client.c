@@ -1,5 +1,6 @@
 /* A hostile guest: any frames at all, to a client with one operation of each kind alive. Every
- * operation ends at most once, and all of them have ended when the client gives up.
+ * operation ends at most once, and all of them have ended when the client gives up; the same holds
+ * for what the guest says lives.
  *
  * Input: messages of { u8 type, u8 id, u16 length, payload }; type 255 sends the payload as it is.
  */
@@ -11,7 +12,7 @@
 #include "fuzz.h"
 #include "provider/guest_client.h"
 
-enum { OPS = 4, MESSAGES_MAX = 64 };
+enum { OPS = 4, MESSAGES_MAX = 64, LIVE_MAX = MESSAGES_MAX };
 
 struct op {
 	int ended; /* exited, failed, or done where that is the end */
@@ -75,6 +76,30 @@ static const struct guest_callbacks callbacks = {
 	.failed = on_failed,
 };
 
+/* What the guest says lives: each is followed, but for every third. */
+struct world {
+	struct guest_client *client;
+	struct op live[LIVE_MAX];
+	unsigned n_live;
+};
+
+static bool on_live(void *user, const struct guest_live *live, struct guest_callbacks *ret_cb,
+		    void **ret_user)
+{
+	struct world *w = user;
+
+	MUST(live->id != 0 && strlen(live->tag) <= GUEST_TAG_MAX);
+	MUST(w->n_live < LIVE_MAX);
+	*ret_cb = callbacks;
+	*ret_user = &w->live[w->n_live++];
+	if (live->id % 2)
+		guest_manual_credit(w->client, live->id);
+	if (live->id % 3 == 0)
+		((struct op *)*ret_user)->ended = 1; /* must never hear of it */
+	(void)guest_credit(w->client, live->id, live->age_ms);
+	return live->id % 3 != 0;
+}
+
 static void start_all(struct guest_client *g, struct op ops[OPS])
 {
 	static struct guest_exec e = {
@@ -127,13 +152,17 @@ static void drain(int guest)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct guest_hooks hooks = { .live = on_live };
 	struct op ops[OPS] = { { 0 } };
+	struct world world = { 0 };
 	struct guest_client *g;
 	int pair[2], r = 0;
 	size_t n;
 
 	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
 	MUST(guest_create(pair[0], &g, NULL) == 0);
+	world.client = g;
+	guest_set_hooks(g, &hooks, &world);
 	start_all(g, ops);
 	for (int i = 0; r == 0 && i < MESSAGES_MAX && (n = say(pair[1], data, size)) > 0; i++) {
 		r = guest_dispatch(g);
@@ -146,6 +175,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(guest_dispatch(g) < 0);
 	for (int i = 0; i < OPS; i++)
 		MUST(ops[i].ended == 1);
+	for (unsigned i = 0; i < world.n_live; i++)
+		MUST(world.live[i].ended == 1);
 	guest_free(g);
 	return 0;
 }

@@ -1,5 +1,4 @@
-/* The test plays the guest: it holds the other end of the socket and speaks frames. The client
- * picks ids from 1 on, so answers can be laid down before the question. */
+/* The client of a box: executions, files and windows by id, and what it does not believe. */
 #include "provider/guest_client.h"
 
 #include <errno.h>
@@ -9,221 +8,19 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "check.h"
+#include "client_rig.h"
 #include "fault.h"
-
-struct rig {
-	struct guest_client *client;
-	int guest; /* the box's end */
-};
-
-/* What the callbacks saw. */
-struct seen {
-	int started, warm, exited, failed, done, entries, events, code;
-	uint64_t taken, count;
-	struct guest_exit exit;
-	struct buf out, err, data;
-	char text[100];
-};
-
-static int setup(void **state)
-{
-	static struct rig rig;
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(guest_create(pair[0], &rig.client, NULL), 0);
-	rig.guest = pair[1];
-	assert_int_equal(fd_nonblock(rig.guest, true), 0);
-	*state = &rig;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *rig = *state;
-
-	guest_free(rig->client);
-	rig->guest = fd_close(rig->guest);
-	return 0;
-}
-
-static void on_started(void *user, uint32_t pid, bool warm)
-{
-	struct seen *s = user;
-
-	assert_int_equal(pid, 7);
-	s->started++;
-	s->warm = warm;
-}
-
-static void on_output(void *user, int stream, uint64_t offset, const void *data, size_t n)
-{
-	struct seen *s = user;
-	struct buf *b = stream == 2 ? &s->err : &s->out;
-
-	assert_int_equal(offset, b->len);
-	assert_int_equal(buf_append(b, data, n), 0);
-}
-
-static void on_taken(void *user, uint64_t bytes)
-{
-	((struct seen *)user)->taken += bytes;
-}
-
-static void on_entry(void *user, const struct guest_entry *entry)
-{
-	assert_string_equal(entry->path, "notes");
-	((struct seen *)user)->entries++;
-}
-
-static void on_data(void *user, const void *data, size_t n)
-{
-	assert_int_equal(buf_append(&((struct seen *)user)->data, data, n), 0);
-}
-
-static void on_event(void *user, enum guest_event event, const char *path)
-{
-	assert_int_equal(event, EVENT_CREATE);
-	assert_string_equal(path, "new");
-	((struct seen *)user)->events++;
-}
-
-static void on_done(void *user, uint64_t count)
-{
-	((struct seen *)user)->done++;
-	((struct seen *)user)->count = count;
-}
-
-static void on_exited(void *user, const struct guest_exit *ex)
-{
-	((struct seen *)user)->exited++;
-	((struct seen *)user)->exit = *ex;
-}
-
-static void on_failed(void *user, int code, const char *text)
-{
-	struct seen *s = user;
-
-	s->failed++;
-	s->code = code;
-	(void)snprintf(s->text, sizeof(s->text), "%s", text);
-}
-
-static const struct guest_callbacks callbacks = {
-	.started = on_started,
-	.output = on_output,
-	.taken = on_taken,
-	.entry = on_entry,
-	.data = on_data,
-	.event = on_event,
-	.done = on_done,
-	.exited = on_exited,
-	.failed = on_failed,
-};
-
-static void seen_done(struct seen *s)
-{
-	buf_done(&s->out);
-	buf_done(&s->err);
-	buf_done(&s->data);
-}
-
-static void say(struct rig *rig, const void *frame, long n)
-{
-	assert_true(n > 0);
-	assert_int_equal(fd_send(rig->guest, frame, (size_t)n, NULL, 0), n);
-}
-
-static void say_started(struct rig *rig, uint32_t id, bool warm)
-{
-	uint8_t frame[64];
-	struct wr w;
-
-	wire_begin(&w, frame, sizeof(frame), G_STARTED, id);
-	wr_u32(&w, 7);
-	wr_u8(&w, warm);
-	say(rig, frame, wire_finish(&w));
-}
-
-static void say_output(struct rig *rig, uint32_t id, int stream, uint64_t offset, const void *data,
-		       size_t n)
-{
-	static uint8_t frame[WIRE_FRAME_MAX];
-	struct wr w;
-
-	wire_begin(&w, frame, sizeof(frame), G_OUTPUT, id);
-	wr_u8(&w, (uint8_t)stream);
-	wr_u64(&w, offset);
-	wr_raw(&w, data, n);
-	say(rig, frame, wire_finish(&w));
-}
-
-static void say_exit(struct rig *rig, uint32_t id, uint32_t code, uint32_t flags)
-{
-	struct guest_exit ex = { .code = code, .flags = flags, .wall_us = 5 };
-	uint8_t frame[128];
-
-	say(rig, frame, guest_put_exit(frame, sizeof(frame), id, &ex));
-}
-
-static void say_u64(struct rig *rig, uint16_t type, uint32_t id, uint64_t v)
-{
-	uint8_t frame[64];
-
-	say(rig, frame, guest_put_u64(frame, sizeof(frame), type, id, v));
-}
-
-static void say_error(struct rig *rig, uint32_t id, int code, const char *text)
-{
-	uint8_t frame[256];
-
-	say(rig, frame, guest_put_error(frame, sizeof(frame), id, code, text));
-}
-
-/* The next frame that the client sent; false when there is none. */
-static bool hear(struct rig *rig, struct wire_head *head, struct rd *body)
-{
-	static uint8_t frame[WIRE_FRAME_MAX];
-	size_t nfds = 0;
-	ssize_t n = fd_recv(rig->guest, frame, sizeof(frame), NULL, &nfds);
-
-	if (n == -EAGAIN)
-		return false;
-	assert_true(n > 0);
-	assert_int_equal(wire_open(frame, (size_t)n, head, body), 0);
-	return true;
-}
-
-static uint32_t start(struct rig *rig, struct seen *s)
-{
-	struct guest_exec e = { .kind = EXEC_COMMAND,
-				.flags = EXEC_STDIN,
-				.user = "",
-				.cwd = "",
-				.code = "",
-				.argc = 1,
-				.argv = { "cat" } };
-	struct wire_head head;
-	struct rd body;
-	uint32_t id = 0;
-
-	assert_int_equal(guest_exec(rig->client, &e, &callbacks, s, &id, NULL), 0);
-	assert_true(hear(rig, &head, &body));
-	assert_int_equal(head.type, G_EXEC);
-	assert_int_equal(head.id, id);
-	return id;
-}
 
 static void an_execution_is_told_from_its_start_to_its_exit(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
-	say_started(rig, id, true);
-	say_output(rig, id, 1, 0, "one\0two", 7);
-	say_output(rig, id, 2, 0, "bad", 3);
-	say_exit(rig, id, 3, EXIT_TRUNCATED);
+	rig_say_started(rig, id, true);
+	rig_say_output(rig, id, 1, 0, "one\0two", 7);
+	rig_say_output(rig, id, 2, 0, "bad", 3);
+	rig_say_exit(rig, id, 3, EXIT_TRUNCATED);
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.started, 1);
 	assert_true(s.warm);
@@ -239,11 +36,11 @@ static void an_execution_is_told_from_its_start_to_its_exit(void **state)
 
 static void what_cannot_start_fails_with_the_guest_s_own_words(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
-	say_error(rig, id, ENOENT, "exec 'cat': No such file or directory");
+	rig_say_error(rig, id, ENOENT, "exec 'cat': No such file or directory");
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.code, ENOENT);
@@ -253,41 +50,41 @@ static void what_cannot_start_fails_with_the_guest_s_own_words(void **state)
 static void output_is_credited_in_steps_and_never_twice(void **state)
 {
 	static const char chunk[GUEST_CHUNK];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 	struct wire_head head;
 	struct rd body;
 
-	say_output(rig, id, 1, 0, chunk, 100);
+	rig_say_output(rig, id, 1, 0, chunk, 100);
 	assert_int_equal(guest_dispatch(rig->client), 0);
-	assert_false(hear(rig, &head, &body));
-	say_output(rig, id, 1, 100, chunk, sizeof(chunk));
+	assert_false(rig_hear(rig, &head, &body));
+	rig_say_output(rig, id, 1, 100, chunk, sizeof(chunk));
 	assert_int_equal(guest_dispatch(rig->client), 0);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_CREDIT);
 	assert_int_equal(rd_u64(&body), 100 + sizeof(chunk));
-	assert_false(hear(rig, &head, &body));
+	assert_false(rig_hear(rig, &head, &body));
 	seen_done(&s);
 }
 
 static void held_output_is_credited_when_it_is_released(void **state)
 {
 	static const char chunk[GUEST_CHUNK];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 	struct wire_head head;
 	struct rd body;
 
 	guest_hold(rig->client, id, true);
 	for (size_t i = 0; i < 4; i++)
-		say_output(rig, id, 1, i * sizeof(chunk), chunk, sizeof(chunk));
+		rig_say_output(rig, id, 1, i * sizeof(chunk), chunk, sizeof(chunk));
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.out.len, GUEST_WINDOW);
-	assert_false(hear(rig, &head, &body));
+	assert_false(rig_hear(rig, &head, &body));
 	guest_hold(rig->client, id, false);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_CREDIT);
 	assert_int_equal(rd_u64(&body), GUEST_WINDOW);
 	seen_done(&s);
@@ -296,14 +93,14 @@ static void held_output_is_credited_when_it_is_released(void **state)
 static void a_guest_that_passes_its_window_is_not_trusted_any_more(void **state)
 {
 	static const char chunk[GUEST_CHUNK];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 	int r = 0;
 
 	guest_hold(rig->client, id, true);
 	for (size_t i = 0; r == 0 && i < 9; i++) {
-		say_output(rig, id, 1, i * sizeof(chunk), chunk, sizeof(chunk));
+		rig_say_output(rig, id, 1, i * sizeof(chunk), chunk, sizeof(chunk));
 		r = guest_dispatch(rig->client);
 	}
 	assert_int_equal(r, -EPROTO);
@@ -316,16 +113,16 @@ static void a_guest_that_passes_its_window_is_not_trusted_any_more(void **state)
 static void standard_input_stops_at_the_window_and_goes_on_when_taken(void **state)
 {
 	static const char much[GUEST_WINDOW + 5000];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 	struct wire_head head;
 	struct rd body;
 	size_t heard = 0;
 
 	assert_int_equal(guest_stdin(rig->client, id, much, sizeof(much)), GUEST_WINDOW);
 	assert_int_equal(guest_stdin(rig->client, id, much, 1), 0);
-	while (hear(rig, &head, &body)) {
+	while (rig_hear(rig, &head, &body)) {
 		size_t n;
 
 		assert_int_equal(head.type, G_STDIN);
@@ -334,7 +131,7 @@ static void standard_input_stops_at_the_window_and_goes_on_when_taken(void **sta
 		assert_int_equal(guest_dispatch(rig->client), 0); /* sends what was queued */
 	}
 	assert_int_equal(heard, GUEST_WINDOW);
-	say_u64(rig, G_TAKEN, id, 1000);
+	rig_say_u64(rig, G_TAKEN, id, 1000);
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.taken, 1000);
 	assert_int_equal(guest_stdin(rig->client, id, much, sizeof(much)), 1000);
@@ -343,23 +140,23 @@ static void standard_input_stops_at_the_window_and_goes_on_when_taken(void **sta
 
 static void taking_more_than_was_sent_breaks_the_connection(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
 	assert_int_equal(guest_stdin(rig->client, id, "abc", 3), 3);
-	say_u64(rig, G_TAKEN, id, 4);
+	rig_say_u64(rig, G_TAKEN, id, 4);
 	assert_int_equal(guest_dispatch(rig->client), -EPROTO);
 	assert_int_equal(s.failed, 1);
 }
 
 static void a_box_that_dies_fails_everything_that_lives(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen a = { 0 }, b = { 0 };
 
-	(void)start(rig, &a);
-	(void)start(rig, &b);
+	(void)rig_start(rig, &a);
+	(void)rig_start(rig, &b);
 	rig->guest = fd_close(rig->guest);
 	assert_int_equal(guest_dispatch(rig->client), -EPIPE);
 	assert_int_equal(a.failed, 1);
@@ -370,11 +167,11 @@ static void a_box_that_dies_fails_everything_that_lives(void **state)
 
 static void output_before_the_death_is_not_lost(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
-	say_output(rig, id, 1, 0, "last words", 10);
+	rig_say_output(rig, id, 1, 0, "last words", 10);
 	rig->guest = fd_close(rig->guest);
 	assert_int_equal(guest_dispatch(rig->client), -EPIPE);
 	assert_string_equal(buf_str(&s.out), "last words");
@@ -384,13 +181,13 @@ static void output_before_the_death_is_not_lost(void **state)
 
 static void frames_of_an_id_that_has_ended_are_passed_over(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
-	say_exit(rig, id, 0, 0);
-	say_u64(rig, G_TAKEN, id, 12);
-	say_exit(rig, 4711, 0, 0);
+	rig_say_exit(rig, id, 0, 0);
+	rig_say_u64(rig, G_TAKEN, id, 12);
+	rig_say_exit(rig, 4711, 0, 0);
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.exited, 1);
 	assert_int_equal(guest_signal(rig->client, id, 15, true), -ENOENT);
@@ -399,11 +196,11 @@ static void frames_of_an_id_that_has_ended_are_passed_over(void **state)
 
 static void a_frame_that_does_not_belong_to_the_operation_breaks_the_connection(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 
-	say_u64(rig, G_DONE, id, 0);
+	rig_say_u64(rig, G_DONE, id, 0);
 	assert_int_equal(guest_dispatch(rig->client), -EPROTO);
 	assert_int_equal(s.failed, 1);
 	assert_int_equal(s.done, 0);
@@ -411,10 +208,10 @@ static void a_frame_that_does_not_belong_to_the_operation_breaks_the_connection(
 
 static void garbage_breaks_the_connection(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
 
-	(void)start(rig, &s);
+	(void)rig_start(rig, &s);
 	assert_int_equal(fd_send(rig->guest, "not a frame at all", 18, NULL, 0), 18);
 	assert_true(guest_dispatch(rig->client) < 0);
 	assert_int_equal(s.failed, 1);
@@ -422,31 +219,31 @@ static void garbage_breaks_the_connection(void **state)
 
 static void a_broken_box_says_so_with_id_zero(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
 
-	(void)start(rig, &s);
-	say_error(rig, 0, EIO, "unusable");
+	(void)rig_start(rig, &s);
+	rig_say_error(rig, 0, EIO, "unusable");
 	assert_true(guest_dispatch(rig->client) < 0);
 	assert_int_equal(s.failed, 1);
 }
 
 static void a_watch_is_armed_by_done_and_ended_by_its_error(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_file f = { .op = FILE_WATCH, .user = "", .path = "/", .target = "" };
 	struct seen s = { 0 };
 	uint8_t frame[64];
 	struct wr w;
 	uint32_t id;
 
-	assert_int_equal(guest_file(rig->client, &f, &callbacks, &s, &id, NULL), 0);
-	say_u64(rig, G_DONE, id, 0);
+	assert_int_equal(guest_file(rig->client, &f, &rig_callbacks, &s, &id, NULL), 0);
+	rig_say_u64(rig, G_DONE, id, 0);
 	wire_begin(&w, frame, sizeof(frame), G_EVENT, id);
 	wr_u8(&w, EVENT_CREATE);
 	wr_str(&w, "new");
-	say(rig, frame, wire_finish(&w));
-	say_error(rig, id, ECANCELED, "cancelled");
+	rig_say(rig, frame, wire_finish(&w));
+	rig_say_error(rig, id, ECANCELED, "cancelled");
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.done, 1);
 	assert_int_equal(s.events, 1);
@@ -455,15 +252,15 @@ static void a_watch_is_armed_by_done_and_ended_by_its_error(void **state)
 
 static void the_blocking_exec_collects_both_streams(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_exec e = { .user = "", .cwd = "", .code = "", .argc = 1, .argv = { "x" } };
 	struct guest_result r = { 0 };
 
-	say_started(rig, 1, true);
-	say_output(rig, 1, 1, 0, "out", 3);
-	say_output(rig, 1, 2, 0, "err", 3);
-	say_output(rig, 1, 1, 3, "put", 3);
-	say_exit(rig, 1, 9, EXIT_SIGNALED);
+	rig_say_started(rig, 1, true);
+	rig_say_output(rig, 1, 1, 0, "out", 3);
+	rig_say_output(rig, 1, 2, 0, "err", 3);
+	rig_say_output(rig, 1, 1, 3, "put", 3);
+	rig_say_exit(rig, 1, 9, EXIT_SIGNALED);
 	assert_int_equal(guest_exec_sync(rig->client, &e, NULL, 0, &r, NULL), 0);
 	assert_string_equal(buf_str(&r.out), "output");
 	assert_string_equal(buf_str(&r.err), "err");
@@ -474,25 +271,25 @@ static void the_blocking_exec_collects_both_streams(void **state)
 
 static void the_blocking_exec_gives_the_guest_s_reason(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_exec e = { .user = "", .cwd = "", .code = "", .argc = 1, .argv = { "x" } };
 	struct guest_result r = { 0 };
 	struct err err = { 0 };
 
-	say_error(rig, 1, EACCES, "exec 'x': Permission denied");
+	rig_say_error(rig, 1, EACCES, "exec 'x': Permission denied");
 	assert_int_equal(guest_exec_sync(rig->client, &e, NULL, 0, &r, &err), -EACCES);
 	assert_string_equal(err.text, "exec 'x': Permission denied");
 }
 
 static void the_blocking_read_gives_the_file(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	uint8_t frame[64];
 	struct buf b = { 0 };
 
-	say(rig, frame, guest_put_raw(frame, sizeof(frame), G_DATA, 1, "con", 3));
-	say(rig, frame, guest_put_raw(frame, sizeof(frame), G_DATA, 1, "tents", 5));
-	say_u64(rig, G_DONE, 1, 8);
+	rig_say(rig, frame, guest_put_raw(frame, sizeof(frame), G_DATA, 1, "con", 3));
+	rig_say(rig, frame, guest_put_raw(frame, sizeof(frame), G_DATA, 1, "tents", 5));
+	rig_say_u64(rig, G_DONE, 1, 8);
 	assert_int_equal(guest_read_sync(rig->client, "/f", &b, NULL), 0);
 	assert_string_equal(buf_str(&b), "contents");
 	buf_done(&b);
@@ -500,82 +297,82 @@ static void the_blocking_read_gives_the_file(void **state)
 
 static void the_blocking_write_sends_all_and_then_the_end(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct wire_head head;
 	struct rd body;
 	size_t n;
 
-	say_u64(rig, G_DONE, 1, 5);
+	rig_say_u64(rig, G_DONE, 1, 5);
 	assert_int_equal(guest_write_sync(rig->client, "/f", "hello", 5, 0600, NULL), 0);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_FILE);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_DATA);
 	assert_memory_equal(rd_rest(&body, &n), "hello", 5);
 	assert_int_equal(n, 5);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_DATA);
 	assert_int_equal(head.len, 0);
 }
 
 static void a_list_hands_out_each_entry(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_file f = { .op = FILE_LIST, .user = "", .path = "/", .target = "" };
 	struct guest_entry entry = { .type = ENTRY_FILE, .path = "notes", .target = "" };
 	struct seen s = { 0 };
 	uint8_t frame[256];
 
-	say(rig, frame, guest_put_entry(frame, sizeof(frame), 1, &entry));
-	say(rig, frame, guest_put_entry(frame, sizeof(frame), 1, &entry));
-	say_u64(rig, G_DONE, 1, 2);
-	assert_int_equal(guest_file_sync(rig->client, &f, &callbacks, &s, NULL), 0);
+	rig_say(rig, frame, guest_put_entry(frame, sizeof(frame), 1, &entry));
+	rig_say(rig, frame, guest_put_entry(frame, sizeof(frame), 1, &entry));
+	rig_say_u64(rig, G_DONE, 1, 2);
+	assert_int_equal(guest_file_sync(rig->client, &f, &rig_callbacks, &s, NULL), 0);
 	assert_int_equal(s.entries, 2);
 	assert_int_equal(s.count, 2);
 }
 
 static void a_ping_that_nobody_answers_times_out_and_may_be_answered_late(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	uint8_t frame[64];
 
 	assert_int_equal(guest_ping_sync(rig->client, 0), -ETIMEDOUT);
-	say(rig, frame, guest_put_raw(frame, sizeof(frame), G_PONG, 1, NULL, 0));
+	rig_say(rig, frame, guest_put_raw(frame, sizeof(frame), G_PONG, 1, NULL, 0));
 	assert_int_equal(guest_dispatch(rig->client), 0);
-	say(rig, frame, guest_put_raw(frame, sizeof(frame), G_PONG, 2, NULL, 0));
+	rig_say(rig, frame, guest_put_raw(frame, sizeof(frame), G_PONG, 2, NULL, 0));
 	assert_int_equal(guest_ping_sync(rig->client, 10000), 0);
 }
 
 static void a_forgotten_execution_is_still_credited(void **state)
 {
 	static const char chunk[GUEST_CHUNK];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct seen s = { 0 };
-	uint32_t id = start(rig, &s);
+	uint32_t id = rig_start(rig, &s);
 	struct wire_head head;
 	struct rd body;
 
 	guest_forget(rig->client, id);
-	say_output(rig, id, 1, 0, chunk, sizeof(chunk));
-	say_exit(rig, id, 0, 0);
+	rig_say_output(rig, id, 1, 0, chunk, sizeof(chunk));
+	rig_say_exit(rig, id, 0, 0);
 	assert_int_equal(guest_dispatch(rig->client), 0);
 	assert_int_equal(s.out.len, 0);
 	assert_int_equal(s.exited, 0);
-	assert_true(hear(rig, &head, &body));
+	assert_true(rig_hear(rig, &head, &body));
 	assert_int_equal(head.type, G_CREDIT);
 }
 
 static void a_request_above_the_frame_s_size_is_refused_and_forgotten(void **state)
 {
 	static char big[WIRE_PAYLOAD_MAX + 1];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_exec e = { .user = "", .cwd = "", .code = big, .argc = 1, .argv = { "x" } };
 	struct seen s = { 0 };
 	struct err err = { 0 };
 	uint32_t id = 0;
 
 	memset(big, 'x', sizeof(big) - 1);
-	assert_int_equal(guest_exec(rig->client, &e, &callbacks, &s, &id, &err), -E2BIG);
+	assert_int_equal(guest_exec(rig->client, &e, &rig_callbacks, &s, &id, &err), -E2BIG);
 	assert_int_equal(id, 0);
 	rig->guest = fd_close(rig->guest);
 	(void)guest_dispatch(rig->client);
@@ -585,7 +382,7 @@ static void a_request_above_the_frame_s_size_is_refused_and_forgotten(void **sta
 static void a_guest_that_does_not_read_makes_requests_fail_in_the_end(void **state)
 {
 	static char code[WIRE_PAYLOAD_MAX - 1000];
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_exec e = { .user = "", .cwd = "", .code = code, .argc = 1, .argv = { "x" } };
 	int r = 0, n = 0;
 
@@ -599,17 +396,17 @@ static void a_guest_that_does_not_read_makes_requests_fail_in_the_end(void **sta
 
 static void a_failed_allocation_leaves_the_client_usable(void **state)
 {
-	struct rig *rig = *state;
+	struct client_rig *rig = *state;
 	struct guest_exec e = { .user = "", .cwd = "", .code = "", .argc = 1, .argv = { "x" } };
 	struct seen s = { 0 };
 
 	fault_arm(1);
-	assert_int_equal(guest_exec(rig->client, &e, &callbacks, &s, NULL, NULL), -ENOMEM);
+	assert_int_equal(guest_exec(rig->client, &e, &rig_callbacks, &s, NULL, NULL), -ENOMEM);
 	assert_true(fault_disarm());
-	(void)start(rig, &s);
+	(void)rig_start(rig, &s);
 }
 
-#define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define CASE(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
 
 int main(void)
 {
