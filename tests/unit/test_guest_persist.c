@@ -163,14 +163,27 @@ static void a_thousand_connections_leave_nothing_behind(void **state)
 	record_done(&r);
 }
 
+/* 0: none. */
+static pid_t first_child(pid_t of)
+{
+	char path[64], text[64];
+	pid_t pid = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", of, of);
+	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) >= 0);
+	for (const char *p = text; *p >= '0' && *p <= '9'; p++)
+		pid = pid * 10 + (*p - '0');
+	return pid;
+}
+
 static void the_listening_socket_is_open_nowhere_else(void **state)
 {
 	struct guest_file f = { .op = FILE_WATCH, .path = "/tmp", .target = "" };
 	struct guest_rig *rig = *state;
-	char path[64], text[64], user[16];
 	struct rig_result r = { 0 };
 	struct wire_head head;
 	unsigned sockets;
+	char user[16];
 	struct rd payload;
 
 	rig_shell(rig, 1, "ls /proc/self/fd | wc -l", &r);
@@ -180,9 +193,8 @@ static void the_listening_socket_is_open_nowhere_else(void **state)
 	f.user = user;
 	rig_file(rig, 2, &f);
 	assert_true(rig_recv(rig, &head, &payload)); /* armed, so it is in its own process */
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", rig->pid, rig->pid);
-	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
-	(void)count_fds((pid_t)strtoul(text, NULL, 10), &sockets);
+	assert_true(first_child(rig->pid) > 0);
+	(void)count_fds(first_child(rig->pid), &sockets);
 	assert_int_equal(sockets, 1);
 }
 
@@ -197,14 +209,6 @@ static unsigned count_files(const char *path)
 		n++;
 	(void)closedir(dir);
 	return n - 2;
-}
-
-static bool is_without_children(pid_t pid)
-{
-	char path[64], text[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	return fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) == 0;
 }
 
 static void file_operations_end_with_their_connection_and_leave_no_file(void **state)
@@ -236,9 +240,9 @@ static void file_operations_end_with_their_connection_and_leave_no_file(void **s
 	rig_collect(rig, 1, true, &r);
 	assert_int_equal(r.done, 5);
 	assert_int_equal(r.code, 0);
-	for (int i = 0; i < 500 && !is_without_children(rig->pid); i++)
+	for (int i = 0; i < 500 && first_child(rig->pid) > 0; i++)
 		(void)usleep(10000);
-	assert_true(is_without_children(rig->pid));
+	assert_int_equal(first_child(rig->pid), 0);
 	assert_int_equal(count_files(dir), 1); /* and that is the whole one */
 	assert_true(rig_is_quiet(rig, 50));
 	assert_int_equal(unlink(path), 0);
