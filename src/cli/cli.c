@@ -56,14 +56,21 @@ int cli_fail(const struct err *err)
 	return CLI_ERROR;
 }
 
+static void add_rows(struct opt_rows *all, const struct command *cmd)
+{
+	options_add(all, cmd->opts);
+	options_add(all, cmd->box_opts);
+	if (cmd->takes_settings)
+		options_add_settings(all);
+}
+
 int cli_parse(const struct command *cmd, int argc, char **argv, void *args)
 {
 	struct opt_rows all = { 0 };
 	struct err err = { 0 };
 	int n;
 
-	options_add(&all, cmd->opts);
-	options_add(&all, cmd->box_opts);
+	add_rows(&all, cmd);
 	n = options_parse(&all, argc, argv, args, &err);
 	if (n > 0)
 		return n;
@@ -76,28 +83,61 @@ int cli_parse(const struct command *cmd, int argc, char **argv, void *args)
 	return -CLI_USAGE;
 }
 
-const struct opt *cli_option(const struct command *cmd, size_t i)
+bool cli_option(const struct command *cmd, size_t i, struct opt *ret)
 {
 	struct opt_rows all = { 0 };
 
-	options_add(&all, cmd->opts);
-	options_add(&all, cmd->box_opts);
-	return i < all.len ? all.rows[i] : NULL;
+	add_rows(&all, cmd);
+	if (i < all.len)
+		*ret = all.rows[i];
+	return i < all.len;
 }
 
-const struct command *cli_find(const char *name)
+/* How many of the words the name takes; 0 when it is not them. */
+static int match(const char *name, int argc, char **argv)
 {
-	for (const struct command *c = commands; c->name; c++)
-		if (strcmp(c->name, name) == 0)
+	size_t n = strcspn(name, " ");
+
+	if (argc < 1 || strncmp(argv[0], name, n) != 0 || argv[0][n] != '\0')
+		return 0;
+	if (name[n] == '\0')
+		return 1;
+	return argc > 1 && strcmp(argv[1], name + n + 1) == 0 ? 2 : 0;
+}
+
+const struct command *cli_find(int argc, char **argv, int *ret_words)
+{
+	for (const struct command *c = commands; c->name; c++) {
+		int n = match(c->name, argc, argv);
+
+		if (n > 0) {
+			*ret_words = n;
 			return c;
+		}
+	}
 	return NULL;
 }
 
-int cli_unknown(const char *name)
+static bool is_group(const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const struct command *c = commands; c->name; c++)
+		if (strncmp(c->name, word, n) == 0 && c->name[n] == ' ')
+			return true;
+	return false;
+}
+
+int cli_unknown(int argc, char **argv)
 {
 	const char *names[NAMES_MAX + 1] = { 0 }, *near;
+	char name[64];
 	size_t n = 0;
 
+	(void)snprintf(name, sizeof(name), "%s%s%s", argv[0], argc > 1 ? " " : "",
+		       argc > 1 ? argv[1] : "");
+	if (!is_group(argv[0]))
+		name[strcspn(name, " ")] = '\0';
 	for (const struct command *c = commands; c->name && n < NAMES_MAX; c++)
 		names[n++] = c->name;
 	near = options_nearest(name, names);
@@ -112,6 +152,7 @@ int cli_unknown(const char *name)
 int cli_main(int argc, char **argv)
 {
 	const struct command *cmd;
+	int words = 0;
 
 	if (argc < 2) {
 		help_overview(stderr);
@@ -121,8 +162,8 @@ int cli_main(int argc, char **argv)
 		argv[1] = (char *)"help";
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
 		argv[1] = (char *)"version";
-	cmd = cli_find(argv[1]);
+	cmd = cli_find(argc - 1, argv + 1, &words);
 	if (!cmd)
-		return cli_unknown(argv[1]);
-	return cmd->run(cmd, argc - 1, argv + 1);
+		return cli_unknown(argc - 1, argv + 1);
+	return cmd->run(cmd, argc - words, argv + words);
 }

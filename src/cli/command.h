@@ -1,6 +1,7 @@
 /* The commands of `holt`, as one table. Dispatch, help, completion and the manual page read it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,20 +20,21 @@ enum {
 };
 
 struct command {
-	const char *name;
+	const char *name;           /* one word, or two: "sandbox create" */
 	const char *operands;       /* "-- COMMAND [ARG...]", or "" */
 	const char *summary;        /* one line, no full stop */
 	const char *details;        /* paragraphs for --help and the manual */
 	const char *examples;       /* lines of shell, or NULL */
 	const struct opt *opts;     /* NULL: none */
 	const struct opt *box_opts; /* the rows that commands with a box share, or NULL */
+	bool takes_settings;        /* its struct begins with a struct opt_settings */
 	int (*run)(const struct command *cmd, int argc, char **argv);
 };
 
 extern const struct command commands[]; /* ends with a NULL name */
 
-/* The i-th option of the command, of both its tables; NULL behind the last. */
-const struct opt *cli_option(const struct command *cmd, size_t i);
+/* The i-th option of the command, of all its tables; false behind the last. */
+bool cli_option(const struct command *cmd, size_t i, struct opt *ret);
 
 /* main() without the process around it: returns the exit code. */
 int cli_main(int argc, char **argv);
@@ -47,8 +49,9 @@ void cli_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct err;
 int cli_fail(const struct err *err);
 
-const struct command *cli_find(const char *name); /* NULL when there is none */
-int cli_unknown(const char *name);                /* says so, with the nearest; returns CLI_USAGE */
+/* The command that the words name, and how many of them; NULL when there is none. */
+const struct command *cli_find(int argc, char **argv, int *ret_words);
+int cli_unknown(int argc, char **argv); /* says so, with the nearest; returns CLI_USAGE */
 
 /* Texts made from the table. */
 void help_overview(FILE *to);
@@ -61,6 +64,9 @@ int cmd_exec(const struct command *cmd, int argc, char **argv);
 int cmd_run_code(const struct command *cmd, int argc, char **argv);
 int cmd_doctor(const struct command *cmd, int argc, char **argv);
 int cmd_bench(const struct command *cmd, int argc, char **argv);
+int cmd_serve(const struct command *cmd, int argc, char **argv);
+int cmd_config_show(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
-extern const struct opt run_code_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];
+extern const struct opt config_show_opts[], run_code_opts[], doctor_opts[], bench_opts[],
+	version_opts[], help_opts[];

@@ -40,6 +40,14 @@ const struct command commands[] = {
 		.run = cmd_run_code,
 	},
 	{
+		.name = "config show",
+		.operands = "",
+		.summary = "Say what every setting is, and where that comes from",
+		.opts = config_show_opts,
+		.takes_settings = true,
+		.run = cmd_config_show,
+	},
+	{
 		.name = "doctor",
 		.operands = "",
 		.summary = "Check this machine and say how to mend what is missing",

@@ -56,7 +56,7 @@ static void print_indented(const char *text, const char *indent, FILE *to)
 void help_command(const struct command *cmd, FILE *to)
 {
 	static const struct opt help = { .name = "help", .letter = 'h', .help = "this text" };
-	const struct opt *o;
+	struct opt o;
 
 	(void)fprintf(to, "usage: holt %s [OPTION...]%s%s\n\n%s.\n\n", cmd->name,
 		      cmd->operands[0] ? " " : "", cmd->operands, cmd->summary);
@@ -65,8 +65,8 @@ void help_command(const struct command *cmd, FILE *to)
 		(void)fputc('\n', to);
 	}
 	(void)fputs("options:\n", to);
-	for (size_t i = 0; (o = cli_option(cmd, i)); i++)
-		print_option(o, to);
+	for (size_t i = 0; cli_option(cmd, i, &o); i++)
+		print_option(&o, to);
 	print_option(&help, to);
 	if (cmd->examples) {
 		(void)fputs("\nexamples:\n", to);
@@ -100,6 +100,7 @@ int cmd_help(const struct command *cmd, int argc, char **argv)
 	struct help_args args = { .shell = -1 };
 	int n = cli_parse(cmd, argc, argv, &args);
 	const struct command *about;
+	int words = 0;
 
 	if (n <= 0)
 		return -n;
@@ -115,9 +116,9 @@ int cmd_help(const struct command *cmd, int argc, char **argv)
 		help_overview(stdout);
 		return CLI_OK;
 	}
-	about = cli_find(argv[n]);
+	about = cli_find(argc - n, argv + n, &words);
 	if (!about)
-		return cli_unknown(argv[n]);
+		return cli_unknown(argc - n, argv + n);
 	help_command(about, stdout);
 	return CLI_OK;
 }

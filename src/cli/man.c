@@ -51,7 +51,7 @@ static void man_text(const char *text, FILE *to)
 
 static void man_command(const struct command *c, FILE *to)
 {
-	const struct opt *o;
+	struct opt o;
 
 	(void)fprintf(to, ".SS holt %s [\\fIoption\\fR...] ", c->name);
 	roff(c->operands, to);
@@ -62,8 +62,8 @@ static void man_command(const struct command *c, FILE *to)
 		(void)fputs(".PP\n", to);
 		man_text(c->details, to);
 	}
-	for (size_t i = 0; (o = cli_option(c, i)); i++)
-		man_option(o, to);
+	for (size_t i = 0; cli_option(c, i, &o); i++)
+		man_option(&o, to);
 	if (!c->examples)
 		return;
 	(void)fputs(".PP\n.EX\n", to);
@@ -106,10 +106,10 @@ void help_man(FILE *to)
 
 static void bash_words(const struct command *c, FILE *to)
 {
-	const struct opt *o;
+	struct opt o;
 
-	for (size_t i = 0; (o = cli_option(c, i)); i++)
-		(void)fprintf(to, "--%s ", o->name);
+	for (size_t i = 0; cli_option(c, i, &o); i++)
+		(void)fprintf(to, "--%s ", o.name);
 	(void)fputs("--help", to);
 }
 
@@ -156,18 +156,18 @@ static void fish_quote(const char *text, FILE *to)
 
 static void completion_fish(FILE *to)
 {
-	const struct opt *o;
+	struct opt o;
 
 	for (const struct command *c = commands; c->name; c++) {
 		(void)fprintf(to, "complete -c holt -n __fish_use_subcommand -a %s -d ", c->name);
 		fish_quote(c->summary, to);
 		(void)fputc('\n', to);
-		for (size_t i = 0; (o = cli_option(c, i)); i++) {
+		for (size_t i = 0; cli_option(c, i, &o); i++) {
 			(void)fprintf(
 				to,
 				"complete -c holt -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
-				c->name, o->name, o->arg ? " -r" : "");
-			fish_quote(o->help, to);
+				c->name, o.name, o.arg ? " -r" : "");
+			fish_quote(o.help, to);
 			(void)fputc('\n', to);
 		}
 	}

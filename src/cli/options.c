@@ -107,6 +107,17 @@ static int set_choice(const struct opt *o, const char *text, void *field)
 	return -EINVAL;
 }
 
+/* What it accepts is the configuration's to say. The name is the flag without its two dashes. */
+static int set_setting(const struct opt *o, const char *text, void *field)
+{
+	struct opt_settings *s = field;
+
+	if (s->len == OPT_SETTINGS_MAX)
+		return -E2BIG;
+	s->flags[s->len++] = (struct config_flag){ o->name - 2, text };
+	return 0;
+}
+
 /* One row a type: how a value is read, and what a person is told when it cannot be. */
 static const struct {
 	int (*set)(const struct opt *o, const char *text, void *field);
@@ -121,6 +132,7 @@ static const struct {
 	[OPT_CPU] = { set_cpu, "a number of cores such as 0.5, 2 or 250m" },
 	[OPT_CPUS] = { set_cpus, "CPU numbers such as 0, 0,2 or 1-3 (at most 63)" },
 	[OPT_CHOICE] = { set_choice, NULL },
+	[OPT_SETTING] = { set_setting, "at most 64 uses" },
 };
 
 static void say_choices(const struct opt *o, struct buf *b)
@@ -240,7 +252,7 @@ static int unknown(const struct opt_rows *all, const char *arg, struct err *err)
 	if (strncmp(arg, "--", 2) != 0)
 		return err_set(err, EINVAL, "unknown option '-%c'", optopt ? optopt : '?');
 	for (size_t i = 0; i < all->len; i++)
-		names[n++] = all->rows[i]->name;
+		names[n++] = all->rows[i].name;
 	(void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(arg + 2, "="), arg + 2);
 	near = options_nearest(word, names);
 	if (near)
@@ -264,7 +276,7 @@ static void build_tables(const struct opt_rows *all, struct getopt_tables *t)
 	t->shorts[s++] = ':';
 	t->shorts[s++] = 'h';
 	for (size_t i = 0; i < all->len; i++) {
-		const struct opt *o = all->rows[i];
+		const struct opt *o = &all->rows[i];
 
 		t->longs[i] = (struct option){ o->name, o->arg ? required_argument : no_argument,
 					       NULL, 256 + (int)i };
@@ -279,10 +291,10 @@ static void build_tables(const struct opt_rows *all, struct getopt_tables *t)
 static const struct opt *row_of(const struct opt_rows *all, int c)
 {
 	if (c >= 256)
-		return all->rows[c - 256];
+		return &all->rows[c - 256];
 	for (size_t i = 0; i < all->len; i++)
-		if (all->rows[i]->letter == c)
-			return all->rows[i];
+		if (all->rows[i].letter == c)
+			return &all->rows[i];
 	return NULL;
 }
 
@@ -290,7 +302,23 @@ void options_add(struct opt_rows *all, const struct opt *table)
 {
 	for (; table && table->name; table++) {
 		assert(all->len < OPTS_MAX); /* a table of ours */
-		all->rows[all->len++] = table;
+		all->rows[all->len++] = *table;
+	}
+}
+
+void options_add_settings(struct opt_rows *all)
+{
+	size_t n;
+	const struct setting *s = settings_table(&n);
+
+	for (; n > 0; n--, s++) {
+		assert(all->len < OPTS_MAX); /* a table of ours */
+		if (s->flag)
+			all->rows[all->len++] =
+				(struct opt){ .name = s->flag + 2,
+					      .type = OPT_SETTING,
+					      .arg = s->type == SETTING_BOOL ? NULL : s->arg,
+					      .help = s->help };
 	}
 }
 

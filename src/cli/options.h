@@ -2,8 +2,11 @@
  * field it fills. Parsing, help, completion and the manual page all read the same rows. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "config/config.h"
 
 struct err;
 
@@ -17,6 +20,7 @@ enum opt_type {
 	OPT_CPU,      /* uint32_t thousandths of a core */
 	OPT_CPUS,     /* uint64_t mask, from "0,2-3" */
 	OPT_CHOICE,   /* int, index into choices */
+	OPT_SETTING,  /* struct opt_settings: one of the program's settings, for config_load() */
 	OPT_TYPE_COUNT
 };
 
@@ -24,6 +28,13 @@ enum opt_type {
 struct opt_list {
 	size_t len;
 	const char *items[OPT_LIST_MAX]; /* borrowed */
+};
+
+/* First in the struct of a command that takes settings. */
+#define OPT_SETTINGS_MAX 64
+struct opt_settings {
+	size_t len;
+	struct config_flag flags[OPT_SETTINGS_MAX]; /* borrowed from argv and the table */
 };
 
 struct opt {
@@ -37,13 +48,15 @@ struct opt {
 	const char *const *choices; /* NULL-terminated */
 };
 
-#define OPTS_MAX 48
+#define OPTS_MAX 64
 struct opt_rows {
 	size_t len;
-	const struct opt *rows[OPTS_MAX];
+	struct opt rows[OPTS_MAX];
 };
 /* Adds a table (NULL: none) to the rows. */
 void options_add(struct opt_rows *all, const struct opt *table);
+/* Adds a row for each setting that has a flag. */
+void options_add_settings(struct opt_rows *all);
 
 /* Fills *dst from argv[1..] up to the first operand or "--". Returns the operand's index. Failures
  * name the option and what it accepts; an unknown option suggests the nearest.
