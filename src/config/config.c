@@ -334,9 +334,7 @@ static int derive(struct load *l)
 		else
 			return err_set(l->err, EINVAL, "state_dir: not set, and neither is HOME");
 	}
-	if (c->state_dir && !c->admin_key_file)
-		c->admin_key_file = arena_printf(c->arena, "%s/admin.key", c->state_dir);
-	if (!c->state_dir || !c->admin_key_file)
+	if (!c->state_dir)
 		return no_memory(l->err);
 	return spec_fill_limits(&c->limits, NULL, l->err);
 }

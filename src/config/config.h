@@ -48,11 +48,11 @@ struct config {
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;
-	const char *admin_key_file;
-	const char *user; /* to become when started by root; NULL: not said */
-	int cgroup;       /* enum config_cgroup */
-	int log_format;   /* enum log_format */
-	int log_level;    /* enum log_level */
+	const char *admin_key_file; /* NULL: the first key is shown instead */
+	const char *user;           /* to become when started by root; NULL: not said */
+	int cgroup;                 /* enum config_cgroup */
+	int log_format;             /* enum log_format */
+	int log_level;              /* enum log_level */
 	/* sandboxes */
 	uint32_t max_sandboxes;
 	uint64_t sandbox_timeout_ms, sandbox_timeout_max_ms, sandbox_idle_timeout_ms;

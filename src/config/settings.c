@@ -46,7 +46,7 @@ static const struct setting table[] = {
 	    .help = "where everything that lasts is kept"),
 	ROW("admin_key_file", "ADMIN_KEY_FILE", "admin-key-file", PATH, admin_key_file,
 	    .arg = "FILE",
-	    .help = "where the first key is written (admin.key in the state directory)"),
+	    .help = "write the first key there instead of showing it"),
 	ROW("user", "USER", "user", STRING, user, .arg = "NAME", .max = 32,
 	    .help = "account to become when started by root"),
 	ROW("cgroup", "CGROUP", "cgroup", CHOICE, cgroup, .arg = "KIND", .standard = "auto",
