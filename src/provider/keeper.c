@@ -222,7 +222,7 @@ static void fill_signals(sigset_t *set)
 
 /* The parent from here to its end. It is root and stays it, so it holds and does next to nothing.
  */
-static _Noreturn void be_keeper(const struct launcher_options *o, int sock, pid_t daemon)
+static _Noreturn void be_keeper(const struct launcher_options *o, int sock, int state, pid_t daemon)
 {
 	struct keeper k = { .options = o, .sock = sock, .daemon = daemon };
 	sigset_t set;
@@ -241,7 +241,7 @@ static _Noreturn void be_keeper(const struct launcher_options *o, int sock, pid_
 		log_error("keeper", "signals: %s", strerror(errno));
 		_exit(1);
 	}
-	close_others(sock, k.signal_fd, o->persistent ? o->state_fd : -1);
+	close_others(sock, k.signal_fd, state);
 	_exit(serve(&k));
 }
 
@@ -261,7 +261,7 @@ int keeper_start(const struct launcher_options *o, struct keeper_client *ret, st
 	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	pid = fork();
 	if (pid > 0)
-		be_keeper(o, far, pid);
+		be_keeper(o, far, state, pid);
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return err_sys(err, errno, "fork");

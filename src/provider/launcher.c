@@ -17,8 +17,8 @@
 #define PROGRAM LAUNCHER_PROGRAM
 #define ANSWER_MAX 4096 /* no answer is longer: the longest is an error's text */
 #define STRINGS_MAX (LAUNCHER_BOXES_MAX * 128) /* of one list: an id and a tag a box */
-#define TURN_MAX 256 /* frames of one dispatch; the next one comes, as the socket stays readable \
-		      */
+/* Frames of one dispatch: the socket stays readable, so the next one comes. */
+#define TURN_MAX 256
 
 /* One frame, with the descriptors that came along. */
 struct frame {
