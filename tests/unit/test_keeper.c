@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +20,6 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "check.h"
-#include "provider/keeper_impl.h"
 
 /* In the daemon an assertion must not come back to the runner: it ends with a status of its own. */
 #define MUST(cond)                                                                       \
@@ -399,86 +397,6 @@ static void a_daemon_that_nobody_keeps_is_told_to_end(void **state)
 	assert_int_equal(read_in(p, "args", text, sizeof(text)), 0);
 }
 
-/* From here on the test plays the keeper. */
-static struct keeper_client client_of(int *ret_far)
-{
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	*ret_far = pair[1];
-	return (struct keeper_client){ .sock = pair[0], .wait_ms = 200 };
-}
-
-static void say(int far, uint32_t number, int code, pid_t pid, int fd)
-{
-	struct keeper_answer a;
-
-	memset(&a, 0, sizeof(a));
-	a.number = number;
-	a.code = code;
-	a.pid = pid;
-	memset(a.text, 'x', sizeof(a.text)); /* without an end */
-	assert_int_equal(fd_send(far, &a, sizeof(a), &fd, fd >= 0 ? 1 : 0), sizeof(a));
-}
-
-static int open_fds(void)
-{
-	int n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
-static void an_answer_that_came_too_late_is_not_taken_for_the_next(void **state)
-{
-	int far, sock = -1, before;
-	struct keeper_client k = client_of(&far);
-	pid_t pid = 0;
-	uint8_t byte;
-	size_t nfds = 0;
-
-	(void)state;
-	before = open_fds();
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, NULL), -ETIMEDOUT);
-	say(far, 1, 0, 11, STDIN_FILENO);
-	say(far, 2, 0, 22, STDIN_FILENO);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, NULL), 0);
-	assert_int_equal(pid, 22);
-	assert_int_equal(open_fds(), before + 1);
-	assert_int_equal(fd_recv(far, &byte, 1, NULL, &nfds), 1);
-	assert_int_equal(byte, 1);
-	(void)fd_close(sock);
-	(void)fd_close(far);
-	keeper_client_done(&k);
-}
-
-static void an_answer_that_is_none_is_refused(void **state)
-{
-	int far, sock = -1, before;
-	struct keeper_client k = client_of(&far);
-	struct err err = { 0 };
-	pid_t pid = 0;
-
-	(void)state;
-	before = open_fds();
-	assert_int_equal(fd_send(far, "short", 5, NULL, 0), 5);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, NULL), -EPROTO);
-	say(far, 2, 0, 22, -1);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, NULL), -EPROTO);
-	say(far, 3, 0, 0, STDIN_FILENO);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, NULL), -EPROTO);
-	say(far, 4, -EMFILE, 0, STDIN_FILENO);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, &err), -EMFILE);
-	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
-	assert_int_equal(sock, -1);
-	assert_int_equal(open_fds(), before);
-	far = fd_close(far);
-	assert_int_equal(keeper_launcher(&k, &sock, &pid, &err), -EPIPE);
-	assert_string_equal(err.text, "the keeper is gone");
-	keeper_client_done(&k);
-}
-
 static void without_a_keeper_launchers_are_our_own_children(void **state)
 {
 	struct place *p = *state;
@@ -511,8 +429,6 @@ int main(void)
 		CASE(when_the_keeper_has_ended_its_launcher_has),
 		CASE(signals_go_to_the_daemon),
 		CASE(a_daemon_that_nobody_keeps_is_told_to_end),
-		cmocka_unit_test(an_answer_that_came_too_late_is_not_taken_for_the_next),
-		cmocka_unit_test(an_answer_that_is_none_is_refused),
 		CASE(without_a_keeper_launchers_are_our_own_children),
 	};
 
