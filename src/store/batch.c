@@ -14,47 +14,49 @@
 #define LOG_PAGES 1000
 #define LOG_PAGES_MAX (8 * LOG_PAGES)
 
-/* After these the connection may be in a state of its own; a new one sees the disk as it is. */
-static bool is_lost(int r)
+static int try_begin(struct batch *b, bool is_durable)
 {
-	return r == -EIO || r == -EUCLEAN || r == -EROFS || r == -EACCES || r == -ESTALE;
+	int r = conn_set_sync(b->conn, is_durable);
+
+	return r < 0 ? r : conn_exec(b->conn, "BEGIN IMMEDIATE");
 }
 
-static int ready(struct batch *b)
+/* The old connection goes only when there is a new one: the last to close takes the log's index
+ * with it, and on a disk that cannot be written to nobody could read any more. */
+static bool reconnect(struct batch *b)
 {
+	struct conn *fresh;
 	struct err err = { 0 };
-	int r;
 
-	if (b->conn)
-		return 0;
-	r = place_check(b->place);
-	if (r == 0)
-		r = conn_open(b->place->path, CONN_WRITER, &b->conn, &err);
-	if (r < 0)
+	if (conn_open(b->place->path, CONN_WRITER, &fresh, &err) < 0) {
 		log_debug("store", "reopen: %s", err.text);
-	return r;
-}
-
-static void give_up(struct batch *b, int r)
-{
-	log_debug("store", "transaction: %s", sqlite3_errmsg(b->conn->db));
-	if (!sqlite3_get_autocommit(b->conn->db))
-		(void)conn_exec(b->conn, "ROLLBACK");
-	if (is_lost(r) && b->place)
-		b->conn = conn_close(b->conn);
+		return false;
+	}
+	conn_close(b->conn);
+	b->conn = fresh;
+	return true;
 }
 
 static int begin(struct batch *b, bool is_durable)
 {
-	int r = ready(b);
+	int r;
 
-	if (r == 0)
-		r = conn_set_sync(b->conn, is_durable);
-	if (r == 0)
-		r = conn_exec(b->conn, "BEGIN IMMEDIATE");
-	if (r < 0 && b->conn)
-		give_up(b, r);
-	return r;
+	/* A file that was removed or replaced still takes writes, but nobody will find them. */
+	r = b->place ? place_check(b->place) : 0;
+	if (r < 0)
+		return r;
+	r = try_begin(b, is_durable);
+	if (r == 0 || r == -EBUSY || r == -ENOMEM || !b->place || !reconnect(b))
+		return r;
+	return try_begin(b, is_durable);
+}
+
+/* SQLite has undone the transaction itself after the worse ones of its errors. */
+static void give_up(struct batch *b)
+{
+	log_debug("store", "transaction: %s", sqlite3_errmsg(b->conn->db));
+	if (!sqlite3_get_autocommit(b->conn->db))
+		(void)conn_exec(b->conn, "ROLLBACK");
 }
 
 static int commit(struct batch *b)
@@ -62,7 +64,7 @@ static int commit(struct batch *b)
 	int r = conn_exec(b->conn, "COMMIT");
 
 	if (r < 0)
-		give_up(b, r);
+		give_up(b);
 	return r;
 }
 
@@ -77,16 +79,15 @@ static int apply(struct batch *b, struct store_job *job)
 
 static int apply_all(struct batch *b, struct list *jobs)
 {
-	int r = 0;
-
 	LIST_FOREACH (jobs, job, struct store_job, node) {
-		r = apply(b, job);
-		if (r < 0)
-			break;
+		int r = apply(b, job);
+
+		if (r < 0) {
+			give_up(b);
+			return r;
+		}
 	}
-	if (r < 0)
-		give_up(b, r);
-	return r;
+	return 0;
 }
 
 static void run_alone(struct batch *b, struct store_job *job)
@@ -96,7 +97,7 @@ static void run_alone(struct batch *b, struct store_job *job)
 	if (r == 0) {
 		r = apply(b, job);
 		if (r < 0)
-			give_up(b, r);
+			give_up(b);
 		else
 			r = commit(b);
 	}
@@ -161,7 +162,7 @@ static int checkpoint(struct batch *b, int mode)
 
 void batch_checkpoint(struct batch *b)
 {
-	if (!b->conn || b->conn->wal_pages < LOG_PAGES)
+	if (b->conn->wal_pages < LOG_PAGES)
 		return;
 	(void)checkpoint(b, b->conn->wal_pages < LOG_PAGES_MAX ? SQLITE_CHECKPOINT_PASSIVE
 							       : SQLITE_CHECKPOINT_RESTART);
@@ -170,7 +171,5 @@ void batch_checkpoint(struct batch *b)
 /* A checkpoint begins with an fsync of the log. */
 int batch_flush(struct batch *b)
 {
-	int r = ready(b);
-
-	return r < 0 ? r : checkpoint(b, SQLITE_CHECKPOINT_PASSIVE);
+	return checkpoint(b, SQLITE_CHECKPOINT_PASSIVE);
 }

@@ -10,7 +10,7 @@ struct place;
 
 struct batch {
 	const struct place *place; /* borrowed; NULL: the connection cannot be made anew */
-	struct conn *conn;         /* owned; NULL after a failure of the disk, until it is needed */
+	struct conn *conn;         /* owned by whoever has the batch; another one after a failure */
 	bool is_durable;           /* every commit, not only those that ask for it */
 };
 

@@ -29,10 +29,25 @@ static const char writer_settings[] = "PRAGMA auto_vacuum = INCREMENTAL;"
 				      "PRAGMA journal_size_limit = 8388608;"
 				      "PRAGMA synchronous = NORMAL;";
 
+/* The errno of the last failure of the log or else of the database. SQLite tells that of opening by
+ * itself, but not that of a commit. */
+static int last_errno(const struct conn *c)
+{
+	sqlite3_file *log = NULL;
+	int code = 0;
+
+	(void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &code);
+	if (code == 0)
+		(void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
+	return code ? code : sqlite3_system_errno(c->db);
+}
+
 /* What the operating system said, as far as it tells more than "input/output error". */
 static int system_errno(const struct conn *c)
 {
-	switch (sqlite3_system_errno(c->db)) {
+	switch (last_errno(c)) {
 	case ENOSPC:
 	case EFBIG: /* a limit of the process on its files */
 		return ENOSPC;

@@ -52,25 +52,33 @@ static void wake_caller(struct sqlite *s)
 
 /* ---- the writer ---- */
 
+/* A flush goes alone, and ends the batch before it. */
+static bool is_room(const struct store_job *job, size_t n, size_t bytes, bool has_flush)
+{
+	if (n == 0)
+		return true;
+	return !has_flush && job->kind != JOB_FLUSH && n < BATCH_MAX && bytes < BATCH_BYTES_MAX;
+}
+
 static size_t take_batch(struct sqlite *s, struct list *ret)
 {
 	size_t n = 0, bytes = 0;
+	bool has_flush = false;
 
 	list_init(ret);
 	pthread_mutex_lock(&s->lock);
 	while (list_is_empty(&s->writes) && !s->no_writes)
 		pthread_cond_wait(&s->to_write, &s->lock);
-	LIST_FOREACH (&s->writes, job, struct store_job, node) {
-		bool is_flush = job->kind == JOB_FLUSH;
+	while (!list_is_empty(&s->writes)) {
+		struct store_job *job = LIST_ENTRY(s->writes.next, struct store_job, node);
 
-		if (n > 0 && (is_flush || n == BATCH_MAX || bytes > BATCH_BYTES_MAX))
+		if (!is_room(job, n, bytes, has_flush))
 			break;
 		list_remove(&job->node);
 		list_push_back(ret, &job->node);
+		has_flush = job->kind == JOB_FLUSH;
 		bytes += job_bytes(job);
 		n++;
-		if (is_flush)
-			break;
 	}
 	s->write_bytes -= bytes;
 	pthread_mutex_unlock(&s->lock);

@@ -8,10 +8,12 @@
  * Writes are done, and called back, in the order of the calls; many share one commit, and one that
  * fails takes no other with it. Results of writes: 0, or
  *   -EEXIST  the name (of a live sandbox of that owner) or the hash (of a key) is taken
- *   -ENOENT  an execution of a sandbox that is not there; a key that is not there
+ *   -ENOENT  an execution of a sandbox that is not there; what is to be deleted or touched is not
  *   -EINVAL  metadata is not a JSON object
- *   -ENOSPC, -EDQUOT, -EROFS, -EBUSY, -EIO   the disk or the database; the next write tries anew
+ *   -ENOSPC, -EDQUOT, -EROFS, -EACCES, -EBUSY, -EIO   the disk or the database would not
  *   -EUCLEAN the database is damaged; -ESTALE: its file was taken away under us
+ * After the last two lines the next write tries anew, so the store heals with its disk. What failed
+ * so is not there, unless the process ends before that: then it may be found by the next one.
  * A query sees at least all that was called back before it was asked for.
  *
  * All functions are for one thread, the loop's; the store has threads of its own inside. */
@@ -143,7 +145,7 @@ int store_delete_old(const struct store *st, int64_t cut_ms, uint32_t max, store
 		     void *user);
 int store_put_meta(const struct store *st, const char *name, const char *text, store_done_fn *cb,
 		   void *user);
-/* Writes something and takes it back: 0 when the store can be written to now. */
+/* Writes a mark: 0 when the store can be written to now. */
 int store_probe(const struct store *st, store_done_fn *cb, void *user);
 
 /* ---- asking ---- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/id.h"
 #include "store/conn.h"
 #include "store/rows.h"
 
@@ -37,11 +37,14 @@ static int prepare_put(struct conn *c, enum job_kind kind, const struct row_tabl
 
 static int put(struct conn *c, enum job_kind kind, const struct row_table *t, const void *row)
 {
-	int r = prepare_put(c, kind, t);
-	sqlite3_stmt *stmt = c->puts[kind];
+	sqlite3_stmt *stmt;
+	int r;
 
-	if (r == 0)
-		r = conn_bind_row(c, stmt, t, row);
+	r = prepare_put(c, kind, t);
+	if (r < 0)
+		return r;
+	stmt = c->puts[kind];
+	r = conn_bind_row(c, stmt, t, row);
 	if (r == 0)
 		r = conn_errno(c, sqlite3_step(stmt));
 	(void)sqlite3_reset(stmt); /* says again what the step said */
@@ -128,12 +131,13 @@ static int delete_old(struct conn *c, const struct store_job *job)
 	return r < 0 ? r : gone;
 }
 
+/* Something new each time: SQLite does not write what is there already. */
 static int probe(struct conn *c)
 {
-	char now[CLOCK_ISO_SIZE];
+	char mark[ID_LEN + 1];
 
-	clock_iso(clock_wall_ms(), now);
-	return put(c, JOB_PUT_META, &rows_meta, &(struct meta_row){ "probe", now });
+	id_make(mark);
+	return put(c, JOB_PUT_META, &rows_meta, &(struct meta_row){ "probe", mark });
 }
 
 int write_apply(struct conn *c, const struct store_job *job)

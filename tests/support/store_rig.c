@@ -203,3 +203,129 @@ struct execution_row store_rig_execution(const char *id, const char *sandbox_id)
 		.output_len = 3,
 	};
 }
+
+int store_rig_setup_disk(void **state)
+{
+	struct store_rig *rig = malloc(sizeof(*rig));
+
+	assert_non_null(rig);
+	store_rig_dir(rig);
+	store_rig_open(rig);
+	*state = rig;
+	return 0;
+}
+
+int store_rig_setup_memory(void **state)
+{
+	struct store_rig *rig = malloc(sizeof(*rig));
+
+	assert_non_null(rig);
+	store_rig_open_memory(rig);
+	*state = rig;
+	return 0;
+}
+
+int store_rig_teardown(void **state)
+{
+	store_rig_end(*state);
+	free(*state);
+	return 0;
+}
+
+const struct store *store_rig_of(void **state)
+{
+	struct store_rig *rig = *state;
+
+	return &rig->st;
+}
+
+char *store_rig_text(size_t n)
+{
+	char *text = malloc(n + 1);
+
+	assert_non_null(text);
+	memset(text, 'x', n);
+	text[n] = '\0';
+	return text;
+}
+
+void store_rig_same_sandbox(const struct sandbox_row *a, const struct sandbox_row *b)
+{
+	assert_string_equal(a->id, b->id);
+	assert_string_equal(a->owner, b->owner);
+	assert_string_equal(a->name, b->name);
+	assert_string_equal(a->box_id, b->box_id);
+	assert_string_equal(a->template, b->template);
+	assert_string_equal(a->reason, b->reason);
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->level, b->level);
+	assert_int_equal(a->is_live, b->is_live);
+	assert_int_equal(a->flags, b->flags);
+	assert_string_equal(a->spec, b->spec);
+	assert_string_equal(a->env, b->env);
+	assert_string_equal(a->metadata, b->metadata);
+	assert_int_equal(a->created_ms, b->created_ms);
+	assert_int_equal(a->updated_ms, b->updated_ms);
+	assert_int_equal(a->ended_ms, b->ended_ms);
+	assert_int_equal(a->expires_ms, b->expires_ms);
+	assert_int_equal(a->remaining_ms, b->remaining_ms);
+	assert_int_equal(a->timeout_ms, b->timeout_ms);
+	assert_int_equal(a->idle_ms, b->idle_ms);
+}
+
+void store_rig_same_execution(const struct execution_row *a, const struct execution_row *b)
+{
+	assert_string_equal(a->id, b->id);
+	assert_string_equal(a->sandbox_id, b->sandbox_id);
+	assert_string_equal(a->owner, b->owner);
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->is_live, b->is_live);
+	assert_int_equal(a->flags, b->flags);
+	assert_int_equal(a->guest_id, b->guest_id);
+	assert_int_equal(a->exit_code, b->exit_code);
+	assert_int_equal(a->signal, b->signal);
+	assert_string_equal(a->reason, b->reason);
+	assert_int_equal(a->started_ms, b->started_ms);
+	assert_int_equal(a->ended_ms, b->ended_ms);
+	assert_true(a->wall_us == b->wall_us && a->cpu_us == b->cpu_us);
+	assert_true(a->peak_bytes == b->peak_bytes && a->output_bytes == b->output_bytes);
+	assert_true(a->output_start == b->output_start);
+	assert_string_equal(a->content, b->content);
+}
+
+void store_rig_note(struct store_seen *s, const char *id)
+{
+	size_t at = strlen(s->ids);
+
+	assert_int_equal(str_format(s->ids + at, sizeof(s->ids) - at, "%s ", id), 0);
+	s->rows++;
+}
+
+void store_rig_see_sandboxes(void *user, int r, const struct sandbox_row *rows, size_t n, bool more)
+{
+	struct store_seen *s = user;
+
+	for (size_t i = 0; i < n; i++)
+		store_rig_note(s, rows[i].id);
+	if (n > 0 && s->want.id)
+		store_rig_same_sandbox(&rows[n - 1], &s->want);
+	s->r = r;
+	s->more = more;
+	s->calls++;
+}
+
+void store_rig_see_executions(void *user, int r, const struct execution_row *rows, size_t n,
+			      bool more)
+{
+	struct store_seen *s = user;
+
+	for (size_t i = 0; i < n; i++) {
+		store_rig_note(s, rows[i].id);
+		assert_null(rows[i].output);
+		assert_int_equal(rows[i].output_len, 0);
+	}
+	s->r = r;
+	s->more = more;
+	s->calls++;
+}

@@ -38,3 +38,34 @@ bool store_rig_has_sandbox(const struct store *st, const char *id);
 struct key_row store_rig_key(const char *id);
 struct sandbox_row store_rig_sandbox(const char *id);
 struct execution_row store_rig_execution(const char *id, const char *sandbox_id);
+char *store_rig_text(size_t n); /* owned: n times x */
+
+/* Fail the test when the rows differ; output is not looked at. */
+void store_rig_same_sandbox(const struct sandbox_row *a, const struct sandbox_row *b);
+void store_rig_same_execution(const struct execution_row *a, const struct execution_row *b);
+
+/* What queries called back with. */
+struct store_seen {
+	size_t calls, rows;
+	int r; /* of the last call */
+	bool more;
+	struct sandbox_row want; /* what the last row must be, if it has an id */
+	char ids[1024];          /* of all rows: "b a " */
+};
+void store_rig_note(struct store_seen *s, const char *id);
+void store_rig_see_sandboxes(void *user, int r, const struct sandbox_row *rows, size_t n,
+			     bool more);
+/* Of lists: there must be no output. */
+void store_rig_see_executions(void *user, int r, const struct execution_row *rows, size_t n,
+			      bool more);
+
+/* A test's state is a rig; STORE_RIG_ON_BOTH makes two tests of one. */
+int store_rig_setup_disk(void **state);
+int store_rig_setup_memory(void **state);
+int store_rig_teardown(void **state);
+const struct store *store_rig_of(void **state);
+#define STORE_RIG_ON(where, test)                                                              \
+	{                                                                                      \
+#test " (" #where ")", test, store_rig_setup_##where, store_rig_teardown, NULL \
+	}
+#define STORE_RIG_ON_BOTH(test) STORE_RIG_ON(disk, test), STORE_RIG_ON(memory, test)
