@@ -15,14 +15,14 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 #include "launch/zygote.h"
 #include "spec/guest.h"
 
 #define PRIME_ID UINT32_MAX /* of the execution before the first */
 #define PRIME_TIMEOUT_MS 2000
 
-/* Gives back everything but the process, which is gone or never was. */
-static struct box *box_free(struct launch *l, struct box *b)
+struct box *boxes_free(struct launch *l, struct box *b)
 {
 	if (!b)
 		return NULL;
@@ -30,12 +30,16 @@ static struct box *box_free(struct launch *l, struct box *b)
 		launch_unwatch(l, b->sock);
 		(void)close(b->sock);
 	}
+	if (b->pidfd >= 0) {
+		launch_unwatch(l, b->pidfd);
+		(void)close(b->pidfd);
+	}
 	cell_return(l, &b->cell);
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
 	(void)fd_close(b->net_fd);
 	(void)map_remove(l->by_id, b->id, ID_LEN);
-	if (b->pid > 0)
+	if (b->pid > 0 && b->pidfd < 0)
 		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
 	free(b);
 	return NULL;
@@ -79,8 +83,11 @@ static void built(struct launch *l, struct box *b)
 	if (b->plan.nested)
 		zygote_worked(l, b);
 	poolsize_made(&b->tmpl->size, clock_now_ns() - b->began_ns);
+	/* Ahead of the claim, like everything that can be. 0 is nobody's: it is not adopted. */
+	if (state_is_open(&l->state))
+		(void)process_start(l->proc_fd, b->pid, &b->start_ticks);
 	if (b->claim_id)
-		boxes_claim(l, b, b->claim_id);
+		boxes_claim(l, b, &(struct claim){ b->claim_id, b->tag });
 	else
 		pool_add(b);
 }
@@ -124,7 +131,7 @@ static void give_up(struct launch *l, struct box *b)
 	b->tmpl->failures++;
 	if (b->claim_id)
 		server_failed(l, b->claim_id, &b->err);
-	box_free(l, b);
+	boxes_free(l, b);
 }
 
 /* A warm interpreter could not make this box, and nothing of its attempt is left. It is built like
@@ -171,7 +178,7 @@ void boxes_abandon_unborn(struct launch *l)
 		}
 		if (found) {
 			zygote_failed(l, found);
-			box_free(l, found);
+			boxes_free(l, found);
 		}
 	} while (found);
 }
@@ -217,10 +224,13 @@ static void building(struct launch *l, struct source *self)
 		break;
 	}
 	launch_unwatch(l, b->sock); /* the reaper answers whoever waits */
-	if (b->plan.nested)
+	if (b->plan.nested) {
 		(void)kill(b->pid, SIGKILL);
-	else
-		boxes_destroy(l, b);
+		return;
+	}
+	if (!b->claim_id)
+		b->tmpl->failures++;
+	boxes_destroy(l, b);
 }
 
 int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err)
@@ -300,7 +310,7 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 }
 
 int boxes_create(struct launch *l, struct template *t, const struct limits *limits,
-		 uint32_t claim_id, struct err *err)
+		 const struct claim *claim, struct err *err)
 {
 	struct box *b = calloc(1, sizeof(*b));
 	int r;
@@ -309,29 +319,45 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 		return err_sys(err, ENOMEM, "box");
 	b->source.ready = building;
 	b->tmpl = t;
-	b->sock = b->net_fd = -1;
+	b->sock = b->net_fd = b->pidfd = -1;
 	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
-	b->claim_id = claim_id;
+	if (claim) {
+		b->claim_id = claim->id;
+		(void)str_copy(b->tag, sizeof(b->tag), claim->tag); /* fits: it was checked */
+	}
 	id_make(b->id);
 	list_init(&b->pool_link);
 	r = prepare(l, b, limits, err);
 	if (r == 0)
 		r = start(l, b, err);
 	if (r < 0) {
-		box_free(l, b);
+		boxes_free(l, b);
 		return r;
 	}
 	t->building_count++;
 	return 0;
 }
 
-void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id)
+void boxes_claim(struct launch *l, struct box *b, const struct claim *claim)
 {
+	struct err err = { 0 };
+
+	if (claim->tag != b->tag)
+		(void)str_copy(b->tag, sizeof(b->tag), claim->tag);
+	b->claimed_ms = (uint64_t)clock_wall_ms();
 	b->state = BOX_CLAIMED;
 	b->claim_id = 0;
 	b->tmpl->claimed_count++;
-	server_box(l, b, claim_id);
-	b->sock = fd_close(b->sock); /* the client's alone now: its end ends the box */
+	b->tmpl->failures = 0;
+	if (persist_box(l, b, &err) < 0) {
+		server_failed(l, claim->id, &err);
+		boxes_destroy(l, b);
+		return;
+	}
+	if (server_box(l, b, claim->id, b->sock) < 0)
+		boxes_destroy(l, b);
+	b->sock =
+		fd_close(b->sock); /* the client's alone now: what does not outlive us ends by it */
 }
 
 static int user_ns_of(struct launch *l, pid_t pid)
@@ -340,6 +366,13 @@ static int user_ns_of(struct launch *l, pid_t pid)
 
 	(void)str_format(path, sizeof(path), "%d/ns/user", (int)pid);
 	return openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+/* A frozen process dies when it thaws. */
+static void thaw(struct launch *l, struct box *b)
+{
+	if (b->frozen)
+		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
 }
 
 void boxes_destroy(struct launch *l, struct box *b)
@@ -353,6 +386,11 @@ void boxes_destroy(struct launch *l, struct box *b)
 	else
 		b->tmpl->claimed_count--;
 	b->state = BOX_DYING;
+	if (b->pidfd >= 0) {
+		process_kill(b->pidfd);
+		thaw(l, b);
+		return; /* what it was made of is not used again */
+	}
 	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it.
 	 */
 	if (b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
@@ -360,8 +398,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 	if (b->cell.user_ns < 0)
 		b->cell.user_ns = user_ns_of(l, b->pid);
 	(void)kill(b->pid, SIGKILL);
-	if (b->frozen) /* a frozen process dies when it thaws */
-		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
+	thaw(l, b);
 }
 
 static uint64_t rusage_us(const struct rusage *ru)
@@ -370,11 +407,45 @@ static uint64_t rusage_us(const struct rusage *ru)
 	       (uint64_t)(ru->ru_utime.tv_usec + ru->ru_stime.tv_usec);
 }
 
+/* Tells who is to know, and gives back what it held. */
+static void ended(struct launch *l, struct box *b, int status, const struct box_usage *usage)
+{
+	enum box_state was = b->state;
+
+	if (was != BOX_DYING)
+		boxes_destroy(l, b);
+	/* The client has never heard of a box that was to wait; the pool must not make the next one
+	 * for ever. */
+	if (was == BOX_READY || (was == BOX_BUILDING && !b->claim_id))
+		b->tmpl->failures++;
+	persist_forget(l, b); /* before anybody is told that it is gone */
+	if (b->claim_id) {
+		if (b->err.code == 0)
+			(void)err_set(&b->err, ECHILD,
+				      "box ended while it was built (wait status %#x)",
+				      (unsigned)status);
+		server_failed(l, b->claim_id, &b->err);
+	} else if (b->destroy_id) {
+		server_gone(l, b, L_GONE, status, usage);
+	} else if (was == BOX_CLAIMED) {
+		server_gone(l, b, L_DIED, status, usage);
+	}
+	boxes_free(l, b);
+}
+
+void boxes_ended(struct launch *l, struct source *self)
+{
+	struct box *b = (struct box *)self;
+	struct box_usage usage = { 0 };
+
+	(void)cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, NULL);
+	ended(l, b, (int)DIED_UNKNOWN, &usage); /* it was another's child */
+}
+
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru)
 {
 	struct box *b = map_get(l->by_pid, (const char *)&pid, sizeof(pid));
 	struct box_usage usage = { 0 };
-	bool asked;
 
 	if (!b)
 		return;
@@ -388,19 +459,34 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	/* The kernel adds up what PID 1 and all it reaped have used. */
 	if (usage.cpu_us < rusage_us(ru))
 		usage.cpu_us = rusage_us(ru);
-	asked = b->state == BOX_DYING;
-	if (!asked)
-		boxes_destroy(l, b);
-	if (b->claim_id) {
-		if (b->err.code == 0)
-			(void)err_set(&b->err, ECHILD,
-				      "box ended while it was built (wait status %#x)",
-				      (unsigned)status);
-		server_failed(l, b->claim_id, &b->err);
-	} else if (b->destroy_id || !asked) {
-		server_gone(l, b, b->destroy_id ? L_GONE : L_DIED, status, &usage);
+	ended(l, b, status, &usage);
+}
+
+static struct box *next_claimed(const struct launch *l)
+{
+	MAP_FOREACH (l->by_id, it) {
+		struct box *b = it.value;
+
+		if (b->state == BOX_CLAIMED)
+			return b;
 	}
-	box_free(l, b);
+	return NULL;
+}
+
+void boxes_leave(struct launch *l)
+{
+	struct box *b;
+
+	while (state_is_open(&l->state) && (b = next_claimed(l))) {
+		(void)map_remove(l->by_id, b->id, ID_LEN);
+		if (b->pidfd < 0)
+			(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
+		(void)fd_close(b->pidfd);
+		(void)fd_close(b->cell.seed_sock); /* its seed ends by that */
+		(void)fd_close(b->cell.user_ns);
+		cgroup_forget(b->cell.cgroup);
+		free(b);
+	}
 }
 
 struct box *boxes_find(const struct launch *l, const char *id)

@@ -30,7 +30,7 @@ static int read_proc(const char *path, struct buf *b, struct err *err)
 	return 0;
 }
 
-static struct cgroups *new_cgroups(void)
+static struct cgroups *new_cgroups(const char *instance)
 {
 	struct cgroups *all = calloc(1, sizeof(*all));
 	char id[ID_LEN + 1];
@@ -43,7 +43,9 @@ static struct cgroups *new_cgroups(void)
 	for (int h = 0; h < HIER_COUNT; h++)
 		all->place[h] = (struct cgroup_place){ -1, -1 };
 	id_make(id);
-	(void)snprintf(all->name, sizeof(all->name), CGROUP_PREFIX "%s", id);
+	all->keeps = instance != NULL;
+	(void)snprintf(all->name, sizeof(all->name), "%s%s",
+		       instance ? CGROUP_KEEP_PREFIX : CGROUP_PREFIX, instance ? instance : id);
 	return all;
 }
 
@@ -60,16 +62,16 @@ static int strength(const struct cgroups *all)
 				  (CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU));
 }
 
-static int open_kind(enum launch_cgroup kind, bool wanted, const struct cgroup_texts *t,
-		     struct cgroups **ret, struct err *err)
+static int open_kind(enum launch_cgroup kind, const struct cgroups_options *o,
+		     const struct cgroup_texts *t, struct cgroups **ret, struct err *err)
 {
-	_cleanup_(cgroups_close_p) struct cgroups *all = new_cgroups();
+	_cleanup_(cgroups_close_p) struct cgroups *all = new_cgroups(o->instance);
 	int r;
 
 	if (!all)
 		return err_sys(err, ENOMEM, "control groups");
 	if (kind == CGROUP_V2)
-		r = cgroup_v2_setup(all, t, wanted, err);
+		r = cgroup_v2_setup(all, t, o->want == kind, err);
 	else
 		r = cgroup_v1_setup(all, t, err);
 	if (r < 0)
@@ -98,9 +100,10 @@ static void keep_stronger(struct cgroups **best, struct cgroups **one)
 }
 
 /* A machine with both has each controller in one of them: the one that holds more is taken. */
-static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct err *err)
+static int open_best(const struct cgroups_options *o, const struct cgroup_texts *t,
+		     struct cgroups **ret, struct err *err)
 {
-	_cleanup_(cgroups_close_p) struct cgroups *best = new_cgroups();
+	_cleanup_(cgroups_close_p) struct cgroups *best = new_cgroups(o->instance);
 	struct err why = { 0 };
 
 	if (!best)
@@ -114,7 +117,7 @@ static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct 
 
 		if (choices[i].self && (geteuid() != 0 || strength(best) > 0))
 			continue;
-		r = open_kind(choices[i].kind, false, &at, &one, &e);
+		r = open_kind(choices[i].kind, o, &at, &one, &e);
 		if (r < 0 && !cgroup_is_absence(r))
 			return err_set(err, -r, "%s", e.text);
 		if (r == 0)
@@ -129,22 +132,35 @@ static int open_best(const struct cgroup_texts *t, struct cgroups **ret, struct 
 	return 0;
 }
 
-int cgroups_open(enum launch_cgroup want, struct cgroups **ret, struct err *err)
+static int open_none(struct cgroups **ret, struct err *err)
+{
+	struct cgroups *all = new_cgroups(NULL);
+
+	if (!all)
+		return err_sys(err, ENOMEM, "control groups");
+	(void)err_set(&all->why, ENOTSUP, "control groups are switched off");
+	*ret = all;
+	return 0;
+}
+
+int cgroups_open(const struct cgroups_options *o, struct cgroups **ret, struct err *err)
 {
 	_cleanup_(buf_done) struct buf mounts = { .max = PROC_TEXT_MAX };
 	_cleanup_(buf_done) struct buf self = { .max = PROC_TEXT_MAX };
 	struct cgroup_texts t;
 	int r;
 
+	if (o->off)
+		return open_none(ret, err);
 	r = read_proc("/proc/self/mountinfo", &mounts, err);
-	if (r == 0)
+	if (r == 0 && !o->self)
 		r = read_proc("/proc/self/cgroup", &self, err);
 	if (r < 0)
 		return r;
-	t = (struct cgroup_texts){ buf_str(&mounts), buf_str(&self) };
-	if (want == CGROUP_NONE)
-		return open_best(&t, ret, err);
-	return open_kind(want, true, &t, ret, err);
+	t = (struct cgroup_texts){ buf_str(&mounts), o->self ? o->self : buf_str(&self) };
+	if (o->want == CGROUP_NONE)
+		return open_best(o, &t, ret, err);
+	return open_kind(o->want, o, &t, ret, err);
 }
 
 struct cgroups *cgroups_close(struct cgroups *all)
@@ -159,7 +175,7 @@ struct cgroups *cgroups_close(struct cgroups *all)
 	for (int h = HIER_COUNT - 1; h >= 0; h--) {
 		if (was_v2 && h == HIER_UNIFIED)
 			cgroup_v2_leave(all);
-		cgroup_place_close(&all->place[h], all->name);
+		cgroup_place_close(&all->place[h], all);
 	}
 	free(all);
 	return NULL;

@@ -3,8 +3,9 @@
  *
  * Everything lives below one directory of ours in each hierarchy, named after the launcher's
  * instance and locked (flock on the directory) while that launcher lives: what is found there
- * unlocked belongs to a dead launcher and is swept. Existing mounts and groups of others are never
- * touched. */
+ * unlocked belongs to a dead launcher and is swept. A launcher whose boxes outlive it uses another
+ * name, which nobody sweeps: the next one of the same instance enters it again. Existing mounts and
+ * groups of others are never touched. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,12 +37,19 @@ struct cgroup_ops {
 	void (*destroy)(struct cgroup *cg);
 };
 
+struct cgroups_options {
+	enum launch_cgroup want; /* only this kind; CGROUP_NONE: the best there is */
+	bool off;                /* none, whatever there is */
+	const char *instance; /* an id: our groups outlive us, for the next one with it to enter */
+	const char *self; /* where to be, as /proc/PID/cgroup says it; NULL: below our own group */
+};
+
 /* Finds what the machine has: v2 with delegated controllers, else v1, else none (a table whose
  * calls succeed and do nothing, but for freeze). Works below the caller's own group; makes
- * <group>/holt.<instance>. `want` limits the choice for tests: CGROUP_NONE means "best there is".
- */
-int cgroups_open(enum launch_cgroup want, struct cgroups **ret, struct err *err);
-/* Removes our directories. Boxes must be gone. */
+ * <group>/holt.<random id>, or holtd.<instance>, for whose lock it waits some seconds. */
+int cgroups_open(const struct cgroups_options *o, struct cgroups **ret, struct err *err);
+/* Removes our directories. Boxes must be gone, unless we are an instance: then groups that have
+ * processes stay. */
 struct cgroups *cgroups_close(struct cgroups *all);
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all);
 unsigned cgroups_missing(const struct cgroups *all); /* enum cgroup_controller bits not enforced */
@@ -52,3 +60,27 @@ const char *cgroups_why(const struct cgroups *all);
 void cgroup_house(struct cgroup *cg, unsigned residents);
 /* Kills and removes what dead launchers left; how many groups that were. */
 int cgroups_sweep(struct cgroups *all);
+
+#define CGROUP_NAME_SIZE 12
+/* What the next launcher of an instance needs to know of a group: which it is, and where its
+ * counters stood when it was last as good as new. */
+struct cgroup_mark {
+	uint8_t kind; /* enum launch_cgroup */
+	char name[CGROUP_NAME_SIZE];
+	uint8_t reused; /* its peak is of an earlier box */
+	uint64_t memory_base, cpu_base_us;
+	uint32_t oom_base;
+};
+bool cgroup_name_is_valid(const char *name);
+void cgroup_mark(const struct cgroup *cg, struct cgroup_mark *ret);
+/* A group of our instance that is there already, with `pid` in it. -ESTALE: it is not, or not. */
+int cgroup_open(struct cgroups *all, const struct cgroup_mark *m, pid_t pid, struct cgroup **ret,
+		struct err *err);
+bool cgroup_is_frozen(const struct cgroup *cg);
+/* Frees what stands for the group; the group stays. */
+void cgroup_forget(struct cgroup *cg);
+/* Kills and removes all groups of our instance but those that keep() wants, before any is made. */
+void cgroups_prune(struct cgroups *all, bool (*keep)(const char *name, void *arg), void *arg);
+/* Where the instance's launcher was, from /proc/PID/cgroup of one of its boxes: what `self` above
+ * takes, to be freed. -ENOENT when the process is in no group of the instance. */
+int cgroups_find(const char *instance, const char *box, char **ret);

@@ -31,6 +31,7 @@ struct cgroup_place {
 };
 
 #define CGROUP_PREFIX "holt."
+#define CGROUP_KEEP_PREFIX "holtd." /* of those that outlive their launcher */
 
 /* What an emptied group may keep charged and still be used again: pages that each CPU has charged
  * in advance, kernel objects not yet freed. Four short programs leave 0.7 MiB. Forcing it out
@@ -43,7 +44,8 @@ struct cgroups {
 	unsigned missing; /* enum cgroup_controller */
 	uint32_t made;    /* boxes so far: their names */
 	struct cgroup_place place[HIER_COUNT];
-	char name[sizeof(CGROUP_PREFIX) + ID_LEN];
+	char name[sizeof(CGROUP_KEEP_PREFIX) + ID_LEN];
+	bool keeps;     /* what has processes is left when we close */
 	struct err why; /* what kept us from a better kind */
 	bool has_memsw; /* v1 */
 	int spawn_fd;   /* v2: the group that was asked for last */
@@ -51,7 +53,7 @@ struct cgroups {
 
 struct cgroup {
 	struct cgroups *all; /* borrowed */
-	char name[12];
+	char name[CGROUP_NAME_SIZE];
 	unsigned joined;   /* v1: bit per hierarchy in which it has a directory */
 	struct limits set; /* in force; 0 where nothing was written yet */
 	uint64_t memory_base, cpu_base_us, peak_bytes;
@@ -69,6 +71,8 @@ struct cgroup_texts {
 int cgroup_v1_setup(struct cgroups *all, const struct cgroup_texts *t, struct err *err);
 int cgroup_v2_setup(struct cgroups *all, const struct cgroup_texts *t, bool bare, struct err *err);
 void cgroup_v2_leave(struct cgroups *all); /* after our directory is gone */
+/* A group that is used again: its maximum begins here. */
+int cgroup_v2_reset_peak(struct cgroup *cg);
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops, cgroup_none_ops;
 
 /* Does the failure say that the machine does not have it, or not for us? Any other one must stop
@@ -79,14 +83,19 @@ struct cgroup *cgroup_new(struct cgroups *all);
 
 /* cgroup_place.c. `group` is a name below dir, "." for dir itself. */
 int cgroup_place_open(struct cgroup_place *p, const char *own, long magic, struct err *err);
-int cgroup_place_enter(struct cgroup_place *p, const char *name, struct err *err);
-void cgroup_place_close(struct cgroup_place *p, const char *name);
+int cgroup_place_enter(struct cgroup_place *p, const struct cgroups *all, struct err *err);
+void cgroup_place_close(struct cgroup_place *p, const struct cgroups *all);
+/* Removes all groups but those that keep() wants; the first number that no name has. */
+uint32_t cgroup_place_prune(const struct cgroup_place *p, bool (*keep)(const char *name, void *arg),
+			    void *arg);
 int cgroup_place_sweep(const struct cgroup_place *p, const char *our_name);
 bool cgroup_place_is_shared(const struct cgroup_place *p); /* another launcher's is beside it */
 /* Kills what is left in a group and removes it; bounded in time. */
 int cgroup_remove(int dir, const char *group);
 /* Moves every process of one group to another, also those that appear meanwhile. */
 int cgroup_move_all(int from_dir, const char *from, int to_dir, const char *to);
+/* 0 when the group lists the process, else -ESRCH or why it cannot be told. */
+int cgroup_lists(int dir, const char *group, pid_t pid);
 
 /* cgroup_file.c: one open, one read or write, one close; -errno. */
 int cgroup_write(int dir, const char *group, const char *file, const char *text);

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "launch/cgroup_impl.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-#define ENTER_TRIES 50u
-#define REMOVE_TRIES 64u /* naps add up to about 0.3 s */
+#define ENTER_MS 250u
+#define ENTER_AGAIN_MS 5000u /* processes of the one before us may still be dying */
+#define REMOVE_TRIES 64u     /* naps add up to about 0.3 s */
 #define MOVE_ROUNDS 64u
 #define KILL_CHUNK 64u
 
@@ -65,17 +67,17 @@ static int enter_once(struct cgroup_place *p, const char *name)
 	return 0;
 }
 
-int cgroup_place_enter(struct cgroup_place *p, const char *name, struct err *err)
+int cgroup_place_enter(struct cgroup_place *p, const struct cgroups *all, struct err *err)
 {
-	int r = -EAGAIN;
+	uint64_t deadline = clock_now_ms() + (all->keeps ? ENTER_AGAIN_MS : ENTER_MS);
+	int r = enter_once(p, all->name);
 
-	for (unsigned try = 0; r == -EAGAIN && try < ENTER_TRIES; try++) {
-		if (try > 0)
-			cgroup_nap(try);
-		r = enter_once(p, name);
+	for (unsigned try = 0; r == -EAGAIN && clock_now_ms() < deadline; try++) {
+		cgroup_nap(try);
+		r = enter_once(p, all->name);
 	}
 	if (r < 0)
-		return err_sys(err, r, "make control group %s", name);
+		return err_sys(err, r, "make control group %s", all->name);
 	return 0;
 }
 
@@ -85,6 +87,17 @@ static bool contains(const pid_t *pids, size_t n, pid_t pid)
 		if (pids[i] == pid)
 			return true;
 	return false;
+}
+
+int cgroup_lists(int dir, const char *group, pid_t pid)
+{
+	_free_ pid_t *pids = NULL;
+	size_t n = 0;
+	int r = cgroup_read_procs(dir, group, &pids, &n);
+
+	if (r < 0)
+		return r;
+	return contains(pids, n, pid) ? 0 : -ESRCH;
 }
 
 /* A pid that was read may belong to someone else by the time it is signalled. A pidfd cannot: it is
@@ -147,6 +160,22 @@ static DIR *open_list(int dir)
 	return d;
 }
 
+/* Is it a group, and not a file of the one we look into? */
+static bool is_group(const struct dirent *e)
+{
+	return e->d_type == DT_DIR && e->d_name[0] != '.';
+}
+
+static void remove_empty_below(int dir)
+{
+	_cleanup_(cleanup_closedir) DIR *d = open_list(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (is_group(e))
+			(void)unlinkat(dir, e->d_name, AT_REMOVEDIR);
+}
+
 static int remove_below(int dir)
 {
 	_cleanup_(cleanup_closedir) DIR *d = open_list(dir);
@@ -156,17 +185,50 @@ static int remove_below(int dir)
 	if (!d)
 		return 0;
 	while ((e = readdir(d)))
-		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+		if (is_group(e))
 			n += cgroup_remove(dir, e->d_name) == 0;
 	return n;
 }
 
-void cgroup_place_close(struct cgroup_place *p, const char *name)
+/* Ours, which are in hexadecimal. */
+static uint32_t number_of(const char *name)
+{
+	uint32_t v = 0;
+
+	if (!cgroup_name_is_valid(name))
+		return 0;
+	for (; *name; name++)
+		v = v << 4 | (uint32_t)(*name <= '9' ? *name - '0' : *name - 'a' + 10);
+	return v;
+}
+
+uint32_t cgroup_place_prune(const struct cgroup_place *p, bool (*keep)(const char *name, void *arg),
+			    void *arg)
+{
+	_cleanup_(cleanup_closedir) DIR *d = open_list(p->dir);
+	struct dirent *e;
+	uint32_t next = 0;
+
+	while (d && (e = readdir(d))) {
+		if (!is_group(e))
+			continue;
+		if (number_of(e->d_name) >= next) /* also what cannot be removed keeps its name */
+			next = number_of(e->d_name) + 1;
+		if (!keep(e->d_name, arg))
+			(void)cgroup_remove(p->dir, e->d_name);
+	}
+	return next;
+}
+
+void cgroup_place_close(struct cgroup_place *p, const struct cgroups *all)
 {
 	if (p->own >= 0) {
-		if (p->dir >= 0) {
+		if (p->dir >= 0 && all->keeps) {
+			remove_empty_below(p->dir);
+			(void)unlinkat(p->own, all->name, AT_REMOVEDIR);
+		} else if (p->dir >= 0) {
 			(void)remove_below(p->dir);
-			(void)cgroup_remove(p->own, name);
+			(void)cgroup_remove(p->own, all->name);
 		}
 		(void)fd_close(p->dir);
 		(void)fd_close(p->own);
@@ -175,11 +237,11 @@ void cgroup_place_close(struct cgroup_place *p, const char *name)
 }
 
 /* "holt." and an id: "holt.service", "holt.main" are someone else's. */
-static bool is_instance(const struct dirent *e)
+static bool is_instance(const struct dirent *e, const char *prefix)
 {
-	size_t n = strlen(CGROUP_PREFIX);
+	size_t n = strlen(prefix);
 
-	return e->d_type == DT_DIR && strncmp(e->d_name, CGROUP_PREFIX, n) == 0 &&
+	return e->d_type == DT_DIR && strncmp(e->d_name, prefix, n) == 0 &&
 	       id_is_valid(e->d_name + n);
 }
 
@@ -204,7 +266,7 @@ int cgroup_place_sweep(const struct cgroup_place *p, const char *our_name)
 	if (!d)
 		return 0;
 	while ((e = readdir(d)))
-		if (is_instance(e) && strcmp(e->d_name, our_name) != 0)
+		if (is_instance(e, CGROUP_PREFIX) && strcmp(e->d_name, our_name) != 0)
 			n += sweep_one(p->own, e->d_name);
 	return n;
 }
@@ -217,7 +279,7 @@ bool cgroup_place_is_shared(const struct cgroup_place *p)
 	if (!d)
 		return true;
 	while ((e = readdir(d)))
-		if (is_instance(e))
+		if (is_instance(e, CGROUP_PREFIX) || is_instance(e, CGROUP_KEEP_PREFIX))
 			return true;
 	return false;
 }

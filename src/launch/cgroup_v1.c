@@ -88,9 +88,9 @@ static int setup_one(struct cgroups *all, enum hierarchy h, const struct cgroup_
 		(void)close(p->own);
 		*p = (struct cgroup_place){ -1, same->dir };
 	} else {
-		r = cgroup_place_enter(p, all->name, err);
+		r = cgroup_place_enter(p, all, err);
 		if (r < 0) {
-			cgroup_place_close(p, all->name);
+			cgroup_place_close(p, all);
 			return r;
 		}
 	}

@@ -139,7 +139,7 @@ static int divide(struct cgroups *all, struct err *err)
 	char type[32] = "";
 	int r;
 
-	r = cgroup_place_enter(p, all->name, err);
+	r = cgroup_place_enter(p, all, err);
 	if (r < 0)
 		return r;
 	(void)cgroup_read(p->dir, ".", "cgroup.type", type, sizeof(type));
@@ -189,7 +189,7 @@ void cgroup_v2_leave(struct cgroups *all)
 	if (p->own < 0 || faccessat(p->own, CGROUP_LEAF, F_OK, 0) < 0)
 		return;
 	own = fcntl(p->own, F_DUPFD_CLOEXEC, 0);
-	cgroup_place_close(p, all->name);
+	cgroup_place_close(p, all);
 	if (own < 0 || cgroup_place_is_shared(&(struct cgroup_place){ own, -1 }))
 		return;
 	if (switch_controllers(own, bits_of(own, "cgroup.subtree_control"), '-') < 0)
@@ -442,7 +442,7 @@ static bool is_populated(struct cgroup *cg)
 /* Since 6.12 a maximum can be started anew, but only for readers through the same descriptor, so
  * that one is kept. Before that, a used group shows its old peak for ever and cannot be used again.
  */
-static int reset_peak(struct cgroup *cg)
+int cgroup_v2_reset_peak(struct cgroup *cg)
 {
 	char path[NAME_MAX];
 
@@ -461,7 +461,7 @@ static int reset_memory(struct cgroup *cg)
 	int r;
 
 	r = cgroup_read_u64(dir_of(cg), cg->name, "memory.current", &now);
-	if (r < 0 || now > CGROUP_RESIDUE || reset_peak(cg) < 0)
+	if (r < 0 || now > CGROUP_RESIDUE || cgroup_v2_reset_peak(cg) < 0)
 		return -EBUSY;
 	r = cgroup_read_key(dir_of(cg), cg->name, "memory.events", "oom_kill", &kills);
 	if (r < 0)

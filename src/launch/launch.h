@@ -1,4 +1,6 @@
-/* The launcher: one process, one thread, one client. It owns every box until its end. */
+/* The launcher: one process, one thread, one client. It owns every box until its end, or, with a
+ * state directory, until its own: then claimed boxes live on and the next launcher takes them over.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +17,7 @@
 #include "launch/netns.h"
 #include "launch/poolsize.h"
 #include "launch/seccomp.h"
+#include "launch/state.h"
 #include "spec/launch.h"
 
 struct launch;
@@ -52,7 +55,7 @@ struct template
 	struct poolsize size;
 	struct list ready; /* of struct box, by pool_link */
 	unsigned ready_count, building_count, claimed_count;
-	unsigned failures; /* boxes in a row that could not be built for the pool */
+	unsigned failures; /* boxes for the pool that failed since one was last claimed */
 	uint64_t hits, misses;
 };
 
@@ -62,10 +65,11 @@ struct box {
 	struct source source; /* first: sock is watched while the box is built */
 	char id[ID_LEN + 1];
 	enum box_state state;
-	struct template *tmpl; /* borrowed: templates are never moved */
+	struct template *tmpl; /* borrowed: templates are never moved; the first has the adopted */
 	struct box_plan plan;
 	struct cell cell;
-	pid_t pid;             /* a child of ours, so it cannot be reused before we reap it */
+	pid_t pid;             /* a child of ours, so it cannot be reused before we reap it... */
+	int pidfd;             /* ...unless we adopted the box: then this stands for it; owned */
 	int sock;              /* our end of the control socket; the client's once claimed */
 	uint32_t claim_id;     /* L_CLAIM that waits for it; 0: made for the pool */
 	uint32_t destroy_id;   /* L_DESTROY that waits for its end */
@@ -73,6 +77,9 @@ struct box {
 	int net_fd;            /* held from the kill to the recycling */
 	struct zygote *zygote; /* borrowed: who makes it; NULL once its pid is known */
 	bool frozen;
+	char tag[TAG_MAX + 1]; /* the client's name of it */
+	uint64_t claimed_ms;   /* since 1970 */
+	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
 	uint64_t began_ns, step_ns[STEP_COUNT];
 	struct err err; /* why it could not be built */
 	struct list pool_link;
@@ -98,18 +105,31 @@ struct launch {
 	unsigned cooling_count;
 	struct netns netns;
 	struct ids ids;
+	struct state state;
 	struct seccomp_filter filters[PROFILE_COUNT];
-	struct template templates[TEMPLATE_MAX + 1]; /* by id */
-	struct map *by_pid, *by_id;                  /* of struct box, owned */
+	struct template templates[TEMPLATE_MAX + 1]; /* by id; the first: of adopted boxes */
+	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
 	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
 };
 
-/* boxes.c: a box from its cgroup to its end. */
+/* What a box is claimed with. */
+struct claim {
+	uint32_t id; /* of the request */
+	const char *tag;
+};
+
+/* boxes.c: a box from its cgroup to its end. claim NULL: for the pool. */
 int boxes_create(struct launch *l, struct template *t, const struct limits *limits,
-		 uint32_t claim_id, struct err *err);
-void boxes_claim(struct launch *l, struct box *b, uint32_t claim_id);
+		 const struct claim *claim, struct err *err);
+void boxes_claim(struct launch *l, struct box *b, const struct claim *claim);
 void boxes_destroy(struct launch *l, struct box *b);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
+/* The process of an adopted box has ended. */
+void boxes_ended(struct launch *l, struct source *self);
+/* Forgets the claimed boxes, which live on, at the end of a launcher with a state directory. */
+void boxes_leave(struct launch *l);
+/* Gives back everything but the process, which is gone or never was. */
+struct box *boxes_free(struct launch *l, struct box *b);
 /* At the end: boxes whose first process is not known yet, and which nobody reaps. */
 void boxes_abandon_unborn(struct launch *l);
 struct box *boxes_find(const struct launch *l, const char *id);
@@ -138,9 +158,27 @@ void pool_remove(struct box *b);
 bool pool_refill(struct launch *l, bool quiet);
 bool pool_is_active(const struct launch *l);
 
+/* persist.c: boxes that outlive us. All of it does nothing without a state directory. */
+/* At the claim: writes the box down, and gives it the socket on which its next client comes. */
+int persist_box(struct launch *l, struct box *b, struct err *err);
+/* Its limits have changed. */
+int persist_update(const struct launch *l, const struct box *b, struct err *err);
+void persist_forget(const struct launch *l, const struct box *b);
+/* A new connection to a claimed box. */
+int persist_connect(const struct launch *l, const struct box *b, struct err *err);
+
+/* adopt.c: what an earlier launcher left. */
+/* Where that one's control groups are, in the form of /proc/self/cgroup, to be freed; NULL: there
+ * is nothing to find. */
+int adopt_find_groups(const struct launch *l, char **ret, struct err *err);
+/* Takes over every box that is what its record says, and clears away everything else. */
+int adopt_boxes(struct launch *l, struct err *err);
+
 /* server.c: what the client asks for. */
 void server_ready(struct launch *l, struct source *self);
-void server_box(struct launch *l, struct box *b, uint32_t claim_id);
+/* The answer to a claim, or to another request for a connection. When it fails, that has been said.
+ */
+int server_box(struct launch *l, struct box *b, uint32_t id, int sock);
 void server_gone(struct launch *l, struct box *b, uint32_t type, int status,
 		 const struct box_usage *usage);
 void server_failed(struct launch *l, uint32_t id, const struct err *err);

@@ -29,6 +29,7 @@
 #include "launch/image.h"
 #include "launch/landlock.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 #include "launch/zygote.h"
 
 #define EVENTS 1 /* handling one may free the object of another */
@@ -36,10 +37,12 @@
 #define QUIET_MS 3 /* without a claim or an end: then the pools are filled up */
 #define CALM_MS 50 /* and then the stock: until there is calm, boxes that end give theirs back */
 #define BOXES_MAX 65536
+#define DYING_MS 2000
 
 struct options {
 	uint32_t fd, spare_netns, spare_cgroups;
-	enum launch_cgroup cgroup;
+	uint32_t state; /* a directory's descriptor; 0: none */
+	struct cgroups_options cgroup;
 };
 
 int launch_watch(struct launch *l, int fd, struct source *source, struct err *err)
@@ -166,8 +169,26 @@ static void process_setup(const struct launch *l)
 	}
 }
 
+/* Where the boxes of the launcher before us are, if there are any, else below our own group. */
+static int open_cgroups(struct launch *l, const struct options *o, struct err *err)
+{
+	struct cgroups_options at = o->cgroup;
+	_free_ char *found = NULL;
+	int r = adopt_find_groups(l, &found, err);
+
+	if (r < 0)
+		return r;
+	at.instance = state_is_open(&l->state) ? l->state.instance : NULL;
+	at.self = found;
+	r = cgroups_open(&at, &l->cgroups, err);
+	if (r == 0)
+		(void)cgroups_sweep(l->cgroups);
+	return r;
+}
+
 static int setup(struct launch *l, const struct options *o, struct err *err)
 {
+	struct ids_options ids = { .proc_fd = -1 };
 	int r = 0;
 
 	l->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,12 +199,14 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 		process_setup(l);
 		r = l->init_fd = image_load("holt-init", err);
 	}
+	if (r >= 0 && o->state)
+		r = state_open(&l->state, (int)o->state, l->proc_fd, err);
 	if (r >= 0)
-		r = cgroups_open(o->cgroup, &l->cgroups, err);
-	if (r == 0) {
-		(void)cgroups_sweep(l->cgroups);
-		r = l->rootless ? 0 : ids_init(&l->ids, err);
-	}
+		r = open_cgroups(l, o, err);
+	ids.proc_fd = l->proc_fd;
+	ids.instance = state_is_open(&l->state) ? l->state.instance : NULL;
+	if (r == 0 && !l->rootless)
+		r = ids_init(&l->ids, &ids, err);
 	if (r == 0)
 		r = own_mounts(l, err);
 	if (r == 0)
@@ -194,18 +217,54 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 		r = zygotes_open(l, err);
 	l->landlock_abi = landlock_abi();
 	l->cell_want = o->spare_cgroups < CELL_STOCK_MAX ? o->spare_cgroups : CELL_STOCK_MAX;
-	return r < 0 ? r : watch_basics(l, err);
-}
-
-static bool has_boxes(const struct launch *l)
-{
-	return map_len(l->by_pid) > 0;
+	if (r == 0)
+		r = watch_basics(l, err);
+	return r < 0 || !o->state ? r : adopt_boxes(l, err);
 }
 
 static void destroy_all(struct launch *l)
 {
-	MAP_FOREACH (l->by_pid, it)
+	MAP_FOREACH (l->by_id, it)
 		boxes_destroy(l, it.value);
+}
+
+static bool has_children(const struct launch *l)
+{
+	return map_len(l->by_pid) > 0;
+}
+
+static struct box *next_adopted(const struct launch *l)
+{
+	MAP_FOREACH (l->by_id, it) {
+		struct box *b = it.value;
+
+		if (b->pidfd >= 0)
+			return b;
+	}
+	return NULL;
+}
+
+/* What is left is dying. Of an adopted box that takes longer the record stays, for the next. */
+static void wait_for_boxes(struct launch *l)
+{
+	struct box *b;
+
+	while (has_children(l)) {
+		struct rusage ru;
+		int status;
+		pid_t pid = wait4(-1, &status, 0, &ru);
+
+		if (pid < 0 && errno != EINTR)
+			break;
+		if (pid > 0 && !zygote_reaped(l, pid))
+			boxes_reaped(l, pid, status, &ru);
+	}
+	while ((b = next_adopted(l))) {
+		if (process_wait(b->pidfd, DYING_MS) == 0)
+			boxes_ended(l, &b->source);
+		else
+			(void)boxes_free(l, b);
+	}
 }
 
 /* One thing at a time, so that a request never waits for more than one. */
@@ -247,22 +306,15 @@ static void serve(struct launch *l)
 		busy = n > 0 || idle_work(l, idle_ms);
 	}
 	boxes_abandon_unborn(l);
+	boxes_leave(l);
 	destroy_all(l);
-	while (has_boxes(l)) {
-		struct rusage ru;
-		int status;
-		pid_t pid = wait4(-1, &status, 0, &ru);
-
-		if (pid < 0 && errno != EINTR)
-			break;
-		if (pid > 0 && !zygote_reaped(l, pid))
-			boxes_reaped(l, pid, status, &ru);
-	}
+	wait_for_boxes(l);
 }
 
 static void teardown(struct launch *l)
 {
 	l->closing = true;
+	boxes_leave(l); /* also when we could not start after all */
 	zygotes_close(l);
 	while (l->cell_count > 0)
 		cell_done(l, &l->cells[--l->cell_count]);
@@ -274,8 +326,12 @@ static void teardown(struct launch *l)
 		(void)fd_close(l->templates[i].mount_ns);
 		free(l->templates[i].preload);
 	}
+	/* Back from the last box's mounts: who looks for leaks at our end needs a /proc. */
+	if (l->view_ns >= 0)
+		(void)setns(l->view_ns, CLONE_NEWNS);
 	netns_done(&l->netns);
 	ids_done(&l->ids);
+	state_close(&l->state);
 	(void)fd_close(l->view_ns);
 	(void)fd_close(l->init_fd);
 	(void)fd_close(l->proc_fd);
@@ -294,7 +350,7 @@ static struct launch *launch_create(int sock)
 		return NULL;
 	l->sock = sock;
 	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = -1;
-	l->netns.host_fd = l->ids.lock_fd = -1;
+	l->netns.host_fd = l->ids.lock_fd = l->state.dir = l->state.lock = -1;
 	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
 		l->templates[i].mount_ns = -1;
 		list_init(&l->templates[i].ready);
@@ -304,16 +360,21 @@ static struct launch *launch_create(int sock)
 	return l;
 }
 
-static int parse_cgroup(const char *name, enum launch_cgroup *ret)
+static int parse_cgroup(const char *name, struct cgroups_options *ret)
 {
 	static const struct {
 		const char *name;
-		enum launch_cgroup kind;
-	} kinds[] = { { "auto", CGROUP_NONE }, { "v1", CGROUP_V1 }, { "v2", CGROUP_V2 } };
+		struct cgroups_options how;
+	} kinds[] = {
+		{ "auto", { .want = CGROUP_NONE } },
+		{ "v1", { .want = CGROUP_V1 } },
+		{ "v2", { .want = CGROUP_V2 } },
+		{ "none", { .off = true } },
+	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(name, kinds[i].name) == 0) {
-			*ret = kinds[i].kind;
+			*ret = kinds[i].how;
 			return 0;
 		}
 	return -EINVAL;
@@ -326,6 +387,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "cgroup", required_argument, NULL, 'c' },
 		{ "spare-netns", required_argument, NULL, 'n' },
 		{ "spare-cgroups", required_argument, NULL, 'g' },
+		{ "state", required_argument, NULL, 's' },
 		{ 0 },
 	};
 	int c, r = 0;
@@ -339,6 +401,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 			r = parse_u32(optarg, 0, NETNS_STOCK_MAX, &o->spare_netns);
 		else if (c == 'g')
 			r = parse_u32(optarg, 0, CELL_STOCK_MAX, &o->spare_cgroups);
+		else if (c == 's')
+			r = parse_u32(optarg, 3, 1u << 20, &o->state);
 		else
 			r = -EINVAL;
 	}
@@ -355,11 +419,14 @@ int main(int argc, char **argv)
 	if (parse_options(argc, argv, &o) < 0) {
 		(void)fprintf(stderr,
 			      "holt-launch is started by holt; it takes --fd N and the options "
-			      "--cgroup auto|v1|v2, --spare-netns N, --spare-cgroups N\n");
+			      "--cgroup auto|v1|v2|none, --spare-netns N, --spare-cgroups N, "
+			      "--state N\n");
 		return 2;
 	}
 	(void)fd_cloexec((int)o.fd, true);
 	(void)fd_nonblock((int)o.fd, true);
+	if (o.state)
+		(void)fd_cloexec((int)o.state, true);
 	l = launch_create((int)o.fd);
 	if (!l || !l->by_pid || !l->by_id)
 		return 1;

@@ -6,7 +6,7 @@
 #include "launch/zygote.h"
 
 #define BUILDING_MAX 2 /* at a time: claims must not wait behind the pool's own work */
-#define FAILURES_MAX 5 /* in a row, then only claims try */
+#define FAILURES_MAX 5 /* without a claim that worked, then only claims try */
 
 /* What was fixed when the box was built; the rest can be changed by its cgroup. */
 static bool serves(const struct box *b, const struct limits *want)
@@ -51,7 +51,6 @@ struct box *pool_take(struct launch *l, struct template *t, const struct limits 
 void pool_add(struct box *b)
 {
 	b->state = BOX_READY;
-	b->tmpl->failures = 0;
 	b->flags |= BOX_WARM;
 	/* The newest is taken first: what it touched last is still in the processor's caches. */
 	list_push_front(&b->tmpl->ready, &b->pool_link);
@@ -78,7 +77,7 @@ static bool refill_template(struct launch *l, struct template *t, bool quiet)
 	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
 	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t))
 		return false;
-	if (boxes_create(l, t, &t->spec.limits, 0, NULL) < 0)
+	if (boxes_create(l, t, &t->spec.limits, NULL, NULL) < 0)
 		t->failures++;
 	return true;
 }

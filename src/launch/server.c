@@ -1,5 +1,7 @@
 /* What the client asks for: one frame in, one answer out. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +13,30 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/template.h"
 #include "launch/zygote.h"
 
 #define FRAME 2048 /* larger than any message but a template's, and enough for that */
+#define SEND_MS 2000
+
+/* A client that asks for many answers at once may be slower to read than we are to write. */
+static bool wait_for_room(const struct launch *l)
+{
+	struct pollfd p = { .fd = l->sock, .events = POLLOUT };
+
+	return poll(&p, 1, SEND_MS) == 1 && !(p.revents & (POLLERR | POLLHUP));
+}
 
 static void send_frame(struct launch *l, const void *frame, long n, const int *fds, size_t nfds)
 {
-	ssize_t r = n < 0 ? n : fd_send(l->sock, frame, (size_t)n, fds, nfds);
+	ssize_t r;
 
+	do
+		r = n < 0 ? n : fd_send(l->sock, frame, (size_t)n, fds, nfds);
+	while (r == -EAGAIN && wait_for_room(l));
 	/* A client that is gone is noticed where its socket is read. */
 	if (r < 0)
 		log_debug("launch", "answer not sent: %s", strerror((int)-r));
@@ -47,25 +62,35 @@ void server_failed(struct launch *l, uint32_t id, const struct err *err)
 	send_frame(l, frame, wire_finish(&w), NULL, 0);
 }
 
-void server_box(struct launch *l, struct box *b, uint32_t claim_id)
+/* By what stands for the process: of an adopted box the pid may be another's. */
+static int open_process(const struct box *b)
+{
+	int fd = b->pidfd < 0 ? (int)syscall(SYS_pidfd_open, b->pid, 0)
+			      : fcntl(b->pidfd, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int server_box(struct launch *l, struct box *b, uint32_t id, int sock)
 {
 	char frame[FRAME];
 	struct launch_box box = {
 		.id = b->id, .flags = b->flags, .pid = (uint32_t)b->pid, .limits = b->plan.limits
 	};
-	_close_ int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0);
-	int fds[2] = { b->sock, pidfd };
+	_close_ int pidfd = open_process(b);
+	int fds[2] = { sock, pidfd };
 
 	if (pidfd < 0) {
 		struct err err = { 0 };
+		int r = err_sys(&err, pidfd, "pidfd of the box");
 
-		(void)err_sys(&err, errno, "pidfd of the box");
-		server_failed(l, claim_id, &err);
-		return; /* closing the socket, as the caller does next, ends the box */
+		server_failed(l, id, &err);
+		return r;
 	}
 	for (int i = 0; i < STEP_COUNT; i++) /* a waiting box took its time before the claim */
 		box.step_ns[i] = b->flags & BOX_WARM && i != STEP_LIMITS ? 0 : b->step_ns[i];
-	send_frame(l, frame, launch_put_box(frame, sizeof(frame), claim_id, &box), fds, 2);
+	send_frame(l, frame, launch_put_box(frame, sizeof(frame), id, &box), fds, 2);
+	return 0;
 }
 
 void server_gone(struct launch *l, struct box *b, uint32_t type, int status,
@@ -95,9 +120,11 @@ static int on_hello(struct launch *l, struct request *q, struct err *err)
 				    .rootless = l->rootless,
 				    .cgroup = (uint8_t)cgroups_ops(l->cgroups)->kind,
 				    .landlock_abi = l->landlock_abi,
-				    .cgroup_missing = cgroups_missing(l->cgroups) };
+				    .cgroup_missing = cgroups_missing(l->cgroups),
+				    .persistent = state_is_open(&l->state) };
 
 	(void)err;
+	(void)str_copy(info.cgroup_why, sizeof(info.cgroup_why), cgroups_why(l->cgroups));
 	send_frame(l, frame, launch_put_info(frame, sizeof(frame), q->id, &info), NULL, 0);
 	return 0;
 }
@@ -214,6 +241,7 @@ static int check_nofile(const struct launch *l, const struct limits *limits, str
 static int on_claim(struct launch *l, struct request *q, struct err *err)
 {
 	struct launch_spec spec;
+	struct claim claim;
 	struct template *t;
 	struct box *b = NULL;
 	int r = launch_get_claim(q->r, &spec);
@@ -232,9 +260,10 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	l->busy_ms = clock_now_ms();
 	if (!(spec.flags & LAUNCH_COLD))
 		b = pool_take(l, t, &spec.limits);
+	claim = (struct claim){ q->id, spec.tag };
 	if (!b)
-		return boxes_create(l, t, &spec.limits, q->id, err);
-	boxes_claim(l, b, q->id);
+		return boxes_create(l, t, &spec.limits, &claim, err);
+	boxes_claim(l, b, &claim);
 	return 0;
 }
 
@@ -303,7 +332,7 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 static int on_limits(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
-	struct limits limits = { 0 };
+	struct limits before, limits = { 0 };
 	struct box *b;
 	int r;
 
@@ -311,17 +340,66 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
-	r = spec_fill_limits(&limits, &b->plan.limits, err);
+	before = b->plan.limits;
+	r = spec_fill_limits(&limits, &before, err);
 	if (r == 0 &&
 	    (limits.disk_bytes != b->plan.limits.disk_bytes ||
 	     limits.inodes != b->plan.limits.inodes || limits.nofile != b->plan.limits.nofile))
 		r = err_set(err, EINVAL, "disk, inodes and open files of a live box are fixed");
-	if (r == 0)
-		r = cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &limits, err);
 	if (r < 0)
 		return r;
+	/* Written down first: whoever takes the box over makes the record true. */
 	b->plan.limits = limits;
+	r = persist_update(l, b, err);
+	if (r == 0)
+		r = cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &limits, err);
+	if (r < 0) {
+		b->plan.limits = before;
+		(void)persist_update(l, b, NULL);
+		return r;
+	}
 	send_ok(l, q->id);
+	return 0;
+}
+
+static int on_list(struct launch *l, struct request *q, struct err *err)
+{
+	(void)err;
+	if (rd_end(q->r) < 0)
+		return -EPROTO;
+	MAP_FOREACH (l->by_id, it) {
+		const struct box *b = it.value;
+		struct launch_box_info info = { .id = b->id,
+						.tag = b->tag,
+						.flags = b->flags,
+						.pid = (uint32_t)b->pid,
+						.limits = b->plan.limits,
+						.claimed_ms = b->claimed_ms,
+						.frozen = b->frozen,
+						.adopted = b->pidfd >= 0 };
+		char frame[512];
+
+		if (b->state == BOX_CLAIMED)
+			send_frame(l, frame,
+				   launch_put_box_info(frame, sizeof(frame), q->id, &info), NULL,
+				   0);
+	}
+	send_ok(l, q->id);
+	return 0;
+}
+
+static int on_attach(struct launch *l, struct request *q, struct err *err)
+{
+	const char *id = rd_str(q->r);
+	struct box *b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	_close_ int sock = -1;
+
+	if (!b)
+		return err->code ? -err->code : -EPROTO;
+	sock = persist_connect(l, b, err);
+	if (sock < 0)
+		return sock;
+	(void)server_box(l, b, q->id, sock);
 	return 0;
 }
 
@@ -329,6 +407,7 @@ static int (*const handlers[])(struct launch *, struct request *, struct err *) 
 	[L_HELLO] = on_hello,   [L_TEMPLATE] = on_template, [L_POOL] = on_pool,
 	[L_CLAIM] = on_claim,   [L_DESTROY] = on_destroy,   [L_USAGE] = on_usage,
 	[L_FREEZE] = on_freeze, [L_LIMITS] = on_limits,     [L_POOL_STATE] = on_pool_state,
+	[L_LIST] = on_list,     [L_ATTACH] = on_attach,
 };
 
 static void handle(struct launch *l, const void *msg, size_t n, int fd)

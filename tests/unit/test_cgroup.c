@@ -517,7 +517,8 @@ static void closing_leaves_no_directory(void **state)
 	need(rig, 0);
 	before = rig_count_instances();
 	assert_true(before > 0);
-	assert_int_equal(cgroups_open(rig->kind, &second, &err), 0);
+	assert_int_equal(
+		cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &second, &err), 0);
 	assert_true(rig_count_instances() > before);
 	assert_null(cgroups_close(second));
 	assert_int_equal(rig_count_instances(), before);
@@ -533,7 +534,8 @@ static void one_launcher_can_end_while_another_works(void **state)
 	struct cgroup *cg;
 
 	need(rig, 0);
-	assert_int_equal(cgroups_open(rig->kind, &second.all, &err), 0);
+	assert_int_equal(
+		cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &second.all, &err), 0);
 	second.ops = cgroups_ops(second.all);
 	assert_int_equal(cgroups_missing(second.all), cgroups_missing(rig->all));
 	rig->all = cgroups_close(rig->all);
@@ -557,7 +559,7 @@ static void works_after_leaving_the_mounts_behind(void **state)
 		struct err err = { 0 };
 		struct cgroup *cg;
 
-		if (cgroups_open(rig->kind, &in.all, &err) < 0)
+		if (cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &in.all, &err) < 0)
 			_exit(1);
 		if (unshare(CLONE_NEWNS) < 0 ||
 		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -599,7 +601,7 @@ static void hold_boxes(const struct rig *rig, struct orphans *o)
 	struct cgroup *cg;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (cgroups_open(rig->kind, &in.all, &err) < 0)
+	if (cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &in.all, &err) < 0)
 		_exit(1);
 	for (int i = 0; i < 3; i++) {
 		cg = make(&in, &LIMITS);
@@ -674,7 +676,7 @@ static int expect_none(const struct rig *rig)
 	int r = 0;
 
 	(void)rig;
-	if (cgroups_open(CGROUP_NONE, &all, &err) < 0)
+	if (cgroups_open(&(struct cgroups_options){ 0 }, &all, &err) < 0)
 		return 1;
 	if (cgroups_ops(all)->kind != CGROUP_NONE || cgroups_missing(all) != 0x1f)
 		r = 2;
@@ -705,7 +707,7 @@ static int use_as_stranger(const struct rig *rig)
 	struct cgroup *cg;
 	int status;
 
-	if (cgroups_open(rig->kind, &in.all, &err) < 0) {
+	if (cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &in.all, &err) < 0) {
 		print_error("%s\n", err.text);
 		return 1;
 	}
@@ -739,7 +741,8 @@ static int open_and_close(void *arg)
 	struct cgroups *all = NULL;
 	int r;
 
-	r = cgroups_open(*(enum launch_cgroup *)arg, &all, NULL);
+	r = cgroups_open(&(struct cgroups_options){ .want = *(enum launch_cgroup *)arg }, &all,
+			 NULL);
 	(void)cgroups_close(all);
 	return r;
 }
@@ -765,7 +768,7 @@ static void a_kind_that_is_not_there_is_an_error_when_asked_for(void **state)
 
 	if (rig->all)
 		skip();
-	assert_true(cgroups_open(rig->kind, &all, &err) < 0);
+	assert_true(cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &all, &err) < 0);
 	assert_null(all);
 	assert_true(err.text[0] != '\0');
 }
@@ -776,7 +779,8 @@ static int open_rig(void **state)
 	struct err err = { 0 };
 
 	rig->all = NULL;
-	if (geteuid() != 0 || cgroups_open(rig->kind, &rig->all, &err) < 0)
+	if (geteuid() != 0 ||
+	    cgroups_open(&(struct cgroups_options){ .want = rig->kind }, &rig->all, &err) < 0)
 		return 0;
 	rig->ops = cgroups_ops(rig->all);
 	return 0;

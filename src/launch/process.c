@@ -1,0 +1,102 @@
+#include "launch/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/parse.h"
+#include "base/str.h"
+
+#define STAT_START 22 /* its number in proc(5); the name, which may hold anything, is 2 */
+#define STAT_NAME 2
+#define STATUS_MAX 16384 /* masks of CPUs and memory nodes grow with the machine */
+
+int process_parse_start(const char *stat, uint64_t *ret_ticks)
+{
+	const char *name_end = strrchr(stat, ')');
+	struct str rest = str_of(name_end), field;
+	char number[24];
+
+	if (!name_end || name_end[1] != ' ')
+		return -EINVAL;
+	for (int i = STAT_NAME; i <= STAT_START; i++)
+		if (!str_split(&rest, ' ', &field))
+			return -EINVAL;
+	if (str_format(number, sizeof(number), "%.*s", (int)field.len, field.data) < 0)
+		return -EINVAL;
+	return parse_u64(number, 0, UINT64_MAX, ret_ticks) < 0 ? -EINVAL : 0;
+}
+
+int process_start(int proc_fd, pid_t pid, uint64_t *ret_ticks)
+{
+	char path[24], text[1024];
+	int r;
+
+	(void)str_format(path, sizeof(path), "%d/stat", (int)pid);
+	r = fd_read_file_at(proc_fd, path, text, sizeof(text));
+	return r < 0 ? r : process_parse_start(text, ret_ticks);
+}
+
+bool process_parse_is_init(const char *status)
+{
+	struct str rest = str_of(status), line, word, last = { 0 };
+	int n = 0;
+
+	while (str_split(&rest, '\n', &line)) {
+		if (!str_split(&line, '\t', &word) || !str_is(word, "NSpid:"))
+			continue;
+		for (; str_split(&line, '\t', &last); n++)
+			;
+		break;
+	}
+	return n >= 2 && str_is(last, "1");
+}
+
+bool process_is_init(int proc_fd, pid_t pid)
+{
+	char path[24], text[STATUS_MAX];
+
+	(void)str_format(path, sizeof(path), "%d/status", (int)pid);
+	return fd_read_file_at(proc_fd, path, text, sizeof(text)) > 0 &&
+	       process_parse_is_init(text);
+}
+
+/* The descriptor comes first: what it stands for still lives after its start was read, so the start
+ * that was read is its own. */
+int process_open(int proc_fd, pid_t pid, uint64_t ticks)
+{
+	_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t found;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = process_start(proc_fd, pid, &found);
+	if (r == -ENOENT || (r == 0 && found != ticks) || process_wait(fd, 0) == 0)
+		return -ESRCH;
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int process_wait(int pidfd, int timeout_ms)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&p, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n > 0 ? 0 : -ETIMEDOUT;
+}
+
+void process_kill(int pidfd)
+{
+	(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
