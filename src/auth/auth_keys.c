@@ -36,7 +36,8 @@ struct auth_keys *auth_keys_create(size_t max)
 	if (!keys)
 		return NULL;
 	list_init(&keys->used);
-	keys->by_hash = map_create(max);
+	keys->by_hash =
+		map_create(max + 1); /* a key that is replaced is there twice for a moment */
 	keys->by_id = map_create(max);
 	if (!keys->by_hash || !keys->by_id)
 		return NULL;
@@ -131,17 +132,13 @@ int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err 
 	same = find_hash(keys, row->hash);
 	if (same && same != old)
 		return err_set(err, EEXIST, "key %s: another key has its secret", row->id);
-	/* By id first: what fails afterwards is undone without needing memory. */
-	r = map_put(keys->by_id, row->id, ID_LEN, e, NULL);
+	/* Replacing needs no memory, so a failure leaves the old key as it was. */
+	r = map_put(keys->by_hash, (const char *)e->row.hash, HASH_LEN, e, NULL);
 	if (r < 0)
 		return err_sys(err, r, "key %s", row->id);
-	if (old && !same)
-		(void)map_remove(keys->by_hash, (const char *)old->row.hash, HASH_LEN);
-	r = map_put(keys->by_hash, (const char *)e->row.hash, HASH_LEN, e, NULL);
+	r = map_put(keys->by_id, row->id, ID_LEN, e, NULL);
 	if (r < 0) {
-		(void)map_remove(keys->by_id, row->id, ID_LEN);
-		if (old)
-			entry_drop(keys, old);
+		(void)map_remove(keys->by_hash, (const char *)e->row.hash, HASH_LEN);
 		return err_sys(err, r, "key %s", row->id);
 	}
 	if (old)

@@ -414,8 +414,11 @@ static int fill_once(void *arg)
 	if (r == 0)
 		r = auth_keys_put(keys, &f->row_b, NULL);
 	changed.hash[0] ^= 1;
-	if (r == 0)
+	if (r == 0) {
 		r = auth_keys_put(keys, &changed, NULL);
+		/* The old key is gone when the new one is there, and not before. */
+		assert_int_equal(auth_check(keys, NULL, f->a, &f->who, NULL), r < 0 ? 0 : -EACCES);
+	}
 	/* Whatever failed, both ways to a key agree. */
 	for (int i = 0; i < 2; i++) {
 		int by_id = auth_keys_remove(keys, i ? ID_B : ID_A);
