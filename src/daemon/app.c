@@ -1,0 +1,491 @@
+#include "daemon/app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "auth/api_key.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "daemon/first_key.h"
+#include "daemon/machinery.h"
+#include "loop/loop.h"
+#include "net/http.h"
+#include "net/tls.h"
+#include "provider/privilege.h"
+#include "sandbox/sandbox.h"
+#include "store/store.h"
+#include "telemetry/metrics.h"
+
+#define DRAIN_MS 5000
+#define KEYS_USED_MS 60000
+#define KEYS_USED_MAX 64
+#define SPOOL "output"
+#define FDS_WANTED 65536u
+
+static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+struct app {
+	const struct config *config; /* borrowed */
+	struct err *err;             /* borrowed: why it ends */
+	/* Owned from here on, in the order they are made. */
+	struct keeper_dirs dirs;
+	int key_fd;   /* of the admin key file; -1 */
+	int spool_fd; /* directory of output that outlives us */
+	char data_path[4096];
+	struct keeper_client keeper;
+	bool has_keeper;
+	struct launcher_options launcher;
+	struct launcher_source source;
+	struct tls *tls;
+	struct loop *loop;
+	struct loop_signal *signals[SIGNAL_COUNT];
+	struct metrics *metrics;
+	struct store store;
+	struct loop_io *store_io;
+	struct auth_keys *keys;
+	struct loop_timer *keys_used;
+	struct sandboxes *sandboxes;
+	struct machinery *machinery;
+	struct api *api;
+	struct http_cors cors;
+	struct http_server *server;
+	char first_key[API_KEY_SIZE];
+	bool is_listening, is_stopping;
+	int result;
+};
+
+/* ---- before the loop: what needs privilege, then without ---- */
+
+static int raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -errno;
+	files.rlim_cur = files.rlim_max < FDS_WANTED ? files.rlim_max : FDS_WANTED;
+	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
+}
+
+static const char *cgroup_name(int cgroup)
+{
+	static const char *const names[] = { [CONFIG_CGROUP_AUTO] = "auto",
+					     [CONFIG_CGROUP_V1] = "v1",
+					     [CONFIG_CGROUP_V2] = "v2",
+					     [CONFIG_CGROUP_NONE] = "none" };
+
+	return names[cgroup];
+}
+
+/* A key that only root can read is read while we are root. */
+static int open_tls(struct app *a, struct err *err)
+{
+	const struct config *c = a->config;
+
+	return c->tls_cert ? tls_create(c->tls_cert, c->tls_key, &a->tls, err) : 0;
+}
+
+static int open_dirs(struct app *a, const struct account *account, struct err *err)
+{
+	int r = keeper_prepare(a->config->state_dir, account->uid, account->gid, &a->dirs, err);
+
+	if (r == 0)
+		r = str_format(a->data_path, sizeof(a->data_path), "%s/data", a->config->state_dir);
+	if (r == 0)
+		r = first_key_open(a->config->admin_key_file, a->dirs.data_fd, &a->key_fd, err);
+	a->launcher = (struct launcher_options){ .cgroup = cgroup_name(a->config->cgroup),
+						 .persistent = true,
+						 .state_fd = a->dirs.boxes_fd };
+	return r;
+}
+
+/* From root to nobody in particular. The parent process stays behind as the keeper. */
+static int lose_privilege(struct app *a, const struct account *account, struct err *err)
+{
+	int r = keeper_start(&a->launcher, &a->keeper, err);
+
+	if (r < 0)
+		return r;
+	a->has_keeper = true;
+	a->dirs.boxes_fd = a->launcher.state_fd = -1; /* the keeper's now */
+	a->source = keeper_source(&a->keeper);
+	r = privilege_drop(account, err);
+	if (r == 0)
+		r = keeper_tie(&a->keeper, err);
+	if (r == 0 && access(a->data_path, R_OK | W_OK | X_OK) < 0)
+		return err_set(err, EACCES,
+			       "'%s' cannot be reached by the account '%s': choose a --state-dir "
+			       "whose parents others may enter",
+			       a->data_path, account->name);
+	return r;
+}
+
+static int open_spool(struct app *a, struct err *err)
+{
+	if (mkdirat(a->dirs.data_fd, SPOOL, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, errno, "%s/" SPOOL, a->data_path);
+	a->spool_fd =
+		openat(a->dirs.data_fd, SPOOL, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return a->spool_fd < 0 ? err_sys(err, errno, "%s/" SPOOL, a->data_path) : 0;
+}
+
+static int settle(struct app *a, struct err *err)
+{
+	struct account account = { .uid = geteuid(), .gid = getegid() };
+	bool is_root = account.uid == 0;
+	int r = is_root ? privilege_find_account(a->config->user, &account, err) : 0;
+
+	(void)raise_limits();
+	if (r == 0)
+		r = open_dirs(a, &account, err);
+	if (r == 0)
+		r = open_tls(a, err);
+	if (r < 0)
+		return r;
+	if (is_root)
+		r = lose_privilege(a, &account, err);
+	else
+		a->source = launcher_source_direct(&a->launcher);
+	return r < 0 ? r : open_spool(a, err);
+}
+
+/* ---- the end ---- */
+
+static void drained(void *user)
+{
+	struct app *a = user;
+
+	loop_stop(a->loop);
+}
+
+static void stop(struct app *a, int result)
+{
+	if (a->is_stopping)
+		return;
+	a->is_stopping = true;
+	a->result = result;
+	if (a->is_listening)
+		http_server_drain(a->server, DRAIN_MS, drained, a);
+	else
+		loop_stop(a->loop);
+}
+
+static void fail(struct app *a, const struct err *err)
+{
+	*a->err = *err;
+	stop(a, -err->code);
+}
+
+static void caught(void *user, int signo)
+{
+	struct app *a = user;
+	struct err err = { 0 };
+
+	if (signo != SIGHUP) {
+		log_info("daemon", "ending; boxes live on");
+		stop(a, 0);
+		return;
+	}
+	if (!a->tls)
+		return;
+	if (tls_reload(a->tls, &err) < 0)
+		log_error("daemon", "the certificate stays as it was: %s", err.text);
+	else
+		log_info("daemon", "certificate read again");
+}
+
+/* ---- the services ---- */
+
+static void store_ready(void *user, unsigned events)
+{
+	struct app *a = user;
+
+	(void)events;
+	store_dispatch(&a->store);
+}
+
+static void store_wrote(void *user, int r, uint64_t took_us, size_t batch)
+{
+	struct app *a = user;
+
+	(void)batch;
+	metrics_observe(a->metrics, METRIC_STORE_WRITE_SECONDS, LABELS(), (double)took_us / 1e6);
+	if (r < 0 && r != -EEXIST && r != -ENOENT)
+		metrics_inc(a->metrics, METRIC_STORE_ERRORS, LABELS("write"));
+}
+
+static void add_key(void *user, const struct key_row *row)
+{
+	struct app *a = user;
+	struct err err = { 0 };
+
+	if (auth_keys_put(a->keys, row, &err) < 0)
+		log_error("daemon", "key %s is not usable: %s", row->id, err.text);
+}
+
+/* When keys were last used is written down now and then; it is not worth more. */
+static void note_keys_used(void *user)
+{
+	struct app *a = user;
+	struct auth_used used[KEYS_USED_MAX];
+	size_t n = auth_keys_take_used(a->keys, used, KEYS_USED_MAX);
+
+	for (size_t i = 0; i < n; i++)
+		(void)store_touch_key(&a->store, used[i].key_id, used[i].last_used_ms, NULL, NULL);
+}
+
+static int open_store(struct app *a, struct err *err)
+{
+	struct store_options o = { .dir = a->data_path, .on_write = store_wrote, .user = a };
+	int r = store_open_sqlite(&o, &a->store, err);
+
+	if (r < 0)
+		return r;
+	r = loop_io_create(a->loop, store_fd(&a->store), store_ready, a, &a->store_io);
+	if (r == 0)
+		r = loop_io_want(a->store_io, LOOP_READ);
+	return r < 0 ? err_sys(err, r, "watch the store") : 0;
+}
+
+static int open_keys(struct app *a, struct err *err)
+{
+	int r;
+
+	a->keys = auth_keys_create(AUTH_KEYS_MAX);
+	if (!a->keys)
+		return err_sys(err, ENOMEM, "keys");
+	r = store_load_keys(&a->store, add_key, a, err);
+	if (r == 0)
+		r = first_key_make(&a->store, a->keys, a->key_fd, a->first_key,
+				   sizeof(a->first_key), err);
+	if (r == 0)
+		r = loop_timer_create(a->loop, note_keys_used, a, &a->keys_used);
+	if (r == 0)
+		loop_timer_start(a->keys_used, KEYS_USED_MS, KEYS_USED_MS);
+	a->key_fd = fd_close(a->key_fd);
+	return r;
+}
+
+static int open_sandboxes(struct app *a, struct err *err)
+{
+	const struct config *c = a->config;
+	struct sandboxes_deps deps = {
+		.loop = a->loop,
+		.store = &a->store,
+		.metrics = a->metrics,
+		.settings = { .max_sandboxes = c->max_sandboxes,
+			      .timeout_ms = c->sandbox_timeout_ms,
+			      .timeout_max_ms = c->sandbox_timeout_max_ms,
+			      .idle_ms = c->sandbox_idle_timeout_ms,
+			      .exec_timeout_ms = c->exec_timeout_ms,
+			      .exec_timeout_max_ms = c->exec_timeout_max_ms,
+			      .output_keep = (size_t)c->output_keep_bytes,
+			      .retention_ms = c->retention_ms,
+			      .limits = c->limits,
+			      .spool_fd = a->spool_fd },
+	};
+
+	return sandboxes_create(&deps, &a->sandboxes, err);
+}
+
+static int open_server(struct app *a, struct err *err)
+{
+	const struct config *c = a->config;
+	struct api_deps deps = { .loop = a->loop,
+				 .config = c,
+				 .sandboxes = a->sandboxes,
+				 .store = &a->store,
+				 .keys = a->keys,
+				 .metrics = a->metrics };
+	struct http_server_options o = { .limits = { .conns_max = c->max_connections },
+					 .handle = api_handle,
+					 .done = api_done };
+	int r = api_create(&deps, &a->api, err);
+
+	if (r < 0)
+		return r;
+	o.user = a->api;
+	if (c->cors_origins.len > 0) {
+		a->cors.origins = c->cors_origins.items;
+		o.cors = &a->cors;
+	}
+	return http_server_create(a->loop, &o, &a->server, err);
+}
+
+/* ---- the first start, for a person ---- */
+
+static void greet(struct app *a, int port)
+{
+	const char *scheme = a->tls ? "https" : "http";
+	const char *colon = strrchr(a->config->listen, ':');
+	int host = colon ? (int)(colon - a->config->listen) : 0;
+	char url[300];
+
+	if (strncmp(a->config->listen, "unix:", 5) == 0)
+		(void)str_format(url, sizeof(url), "%s", a->config->listen);
+	else
+		(void)str_format(url, sizeof(url), "%s://%.*s:%d", scheme, host ? host : 9,
+				 host ? a->config->listen : "127.0.0.1", port);
+	(void)printf("holt %s listens on %s\n", HOLT_VERSION, url);
+	if (a->first_key[0])
+		(void)printf(
+			"\nThis is the admin key. It is shown this once; only its hash is kept.\n\n"
+			"  export HOLT_API_KEY=%s\n\nThen try:\n\n"
+			"  ID=$(curl -s -X POST %s/api/v1/sandboxes \\\n"
+			"    -H \"Authorization: Bearer $HOLT_API_KEY\" | sed "
+			"'s/.*\"id\":\"\\([a-z0-9]*\\)\".*/\\1/')\n"
+			"  curl -s %s/api/v1/sandboxes/$ID/execute \\\n"
+			"    -H \"Authorization: Bearer $HOLT_API_KEY\" -H 'Content-Type: "
+			"application/json' \\\n"
+			"    -d "
+			"'{\"type\":\"code\",\"language\":\"python\",\"content\":\"print(6*7)\"}'"
+			"\n\n",
+			a->first_key, url, url);
+	(void)fflush(stdout);
+	explicit_bzero(a->first_key, sizeof(a->first_key));
+}
+
+static void recovered(void *user, const struct err *why)
+{
+	struct app *a = user;
+	struct err err = { 0 };
+	int port;
+
+	if (a->is_stopping || a->is_listening)
+		return;
+	if (why) {
+		fail(a, why);
+		return;
+	}
+	port = net_listen(a->server, a->config->listen, a->tls, &err);
+	if (port < 0) {
+		fail(a, &err);
+		return;
+	}
+	a->is_listening = true;
+	greet(a, port);
+}
+
+/* ---- the launcher's news ---- */
+
+static void launcher_ready(void *user, const struct provider *p, const struct launch_info *info)
+{
+	struct app *a = user;
+
+	if (a->is_listening)
+		metrics_inc(a->metrics, METRIC_LAUNCHER_RESTARTS, LABELS());
+	if (info->cgroup_missing)
+		log_warn("daemon", "not every limit can be enforced here: see holt doctor");
+	sandboxes_provider_ready(a->sandboxes, p, recovered, a);
+}
+
+static void launcher_lost(void *user)
+{
+	struct app *a = user;
+
+	sandboxes_provider_lost(a->sandboxes);
+}
+
+static void launcher_failed(void *user, const struct err *err)
+{
+	fail(user, err);
+}
+
+static void box_died(void *user, const char *box_id, int status, const struct box_usage *usage)
+{
+	struct app *a = user;
+
+	sandboxes_box_died(a->sandboxes, box_id, status, usage);
+}
+
+static const struct machinery_ops machinery_ops = {
+	.ready = launcher_ready,
+	.lost = launcher_lost,
+	.failed = launcher_failed,
+	.died = box_died,
+};
+
+static int start_machinery(struct app *a, struct err *err)
+{
+	const struct config *c = a->config;
+	struct machinery_settings s = { .limits = c->limits,
+					.pool_min = c->pool_min,
+					.pool_max = c->pool_max,
+					.pool_quiet_ms = (uint32_t)c->pool_quiet_ms };
+
+	return machinery_start(a->loop, &a->source, &s, &machinery_ops, a, &a->machinery, err);
+}
+
+static int open_loop(struct app *a, struct err *err)
+{
+	int r = loop_create(&a->loop, err);
+
+	for (size_t i = 0; i < SIGNAL_COUNT && r == 0; i++)
+		r = loop_signal_create(a->loop, signals[i], caught, a, &a->signals[i]);
+	if (r < 0)
+		return err->code ? r : err_sys(err, r, "signals");
+	a->metrics = metrics_create();
+	return a->metrics ? 0 : err_sys(err, ENOMEM, "metrics");
+}
+
+static void close_all(struct app *a)
+{
+	a->server = http_server_free(a->server);
+	a->api = api_free(a->api);
+	a->machinery = machinery_stop(a->machinery);
+	a->sandboxes = sandboxes_free(a->sandboxes);
+	if (a->keys && a->keys_used)
+		note_keys_used(a);
+	a->keys_used = loop_timer_free(a->keys_used);
+	a->store_io = loop_io_free(a->store_io);
+	store_close(&a->store);
+	a->keys = auth_keys_free(a->keys);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		a->signals[i] = loop_signal_free(a->signals[i]);
+	a->loop = loop_free(a->loop);
+	a->metrics = metrics_free(a->metrics);
+	a->tls = tls_free(a->tls);
+	if (a->has_keeper)
+		keeper_client_done(&a->keeper);
+	(void)fd_close(a->spool_fd);
+	(void)fd_close(a->key_fd);
+	keeper_dirs_done(&a->dirs);
+	explicit_bzero(a->first_key, sizeof(a->first_key));
+}
+
+int app_serve(const struct config *c, struct err *err)
+{
+	struct app a = {
+		.config = c, .err = err, .key_fd = -1, .spool_fd = -1, .dirs = { -1, -1, -1 }
+	};
+	int (*const steps[])(struct app *, struct err *) = { settle,         open_loop,
+							     open_store,     open_keys,
+							     open_sandboxes, open_server,
+							     start_machinery };
+	int r = config_check(c, err);
+
+	log_set_level((enum log_level)c->log_level);
+	log_set_format((enum log_format)c->log_format);
+	for (size_t i = 0; i < c->warning_count; i++)
+		log_warn("config", "%s", c->warnings[i]);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
+		r = steps[i](&a, err);
+	if (r == 0) {
+		loop_run(a.loop);
+		r = a.result;
+	}
+	close_all(&a);
+	return r;
+}
