@@ -20,7 +20,7 @@ char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 
 /* NOTE: mutable, because the replaced functions have no argument to hang it from. */
-static struct {
+static _Thread_local struct {
 	size_t count, fail_at;
 	bool hit;
 } state;

@@ -1,6 +1,6 @@
 /* Allocations that fail on demand. Linked with --wrap, so the calls of our own code are counted
  * (those inside libc and other shared libraries are not) and the sanitizers still see the real
- * ones. Not for threads. */
+ * ones. Each thread has a count of its own. */
 #pragma once
 
 #include <stdbool.h>
