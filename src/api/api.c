@@ -14,6 +14,7 @@
 #include "api/keys.h"
 #include "api/problem.h"
 #include "api/routes.h"
+#include "api/stream.h"
 #include "auth/api_key.h"
 #include "auth/rate_limit.h"
 #include "base/arena.h"
@@ -42,6 +43,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	list_init(&api->streams);
 	list_init(&api->writes);
 	list_init(&api->feeds);
+	list_init(&api->orphans);
 	api->failures =
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
 	api->ready = ready_create(api);
@@ -66,6 +68,7 @@ struct api *api_free(struct api *api)
 	api->used = loop_timer_free(api->used);
 	keys_forget(api);
 	feed_forget(api);
+	stream_forget(api);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);
 	(void)router_free(api->router);

@@ -31,6 +31,7 @@ struct api {
 	struct rate_limit *failures; /* owned: failed authentications by peer */
 	struct list streams;         /* struct call_stream: open ones */
 	struct list writes;          /* struct key_write: on their way to the store */
+	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
 	struct loop_timer *used;     /* owned: writes down when keys were used */
 	struct ready *ready;         /* owned: what is known about the store's health */

@@ -11,6 +11,7 @@
 
 struct look {
 	struct api_call *call;
+	const char *id;
 	exec_look_fn *found;
 };
 
@@ -20,17 +21,15 @@ static void got(void *user, const struct exec_info *info, const struct output *o
 	struct look *l = user;
 
 	if (err && err->code == ENOENT)
-		return problem_status(l->call, 404, "there is no execution '%.64s'",
-				      call_param(l->call, "eid"));
+		return problem_status(l->call, 404, "there is no execution '%.64s'", l->id);
 	if (err)
 		return problem_reply(l->call, err);
 	l->found(l->call, NULL, info, output);
 }
 
-void exec_look(struct api_call *c, exec_look_fn *found)
+void exec_look_id(struct api_call *c, const char *id, exec_look_fn *found)
 {
 	struct sandbox *sb = call_find_sandbox(c);
-	const char *id = call_param(c, "eid");
 	struct execution *x = sb ? exec_find(sb, id) : NULL;
 	struct sandbox_info sandbox = { .id = call_param(c, "id") };
 	struct exec_info info;
@@ -44,8 +43,14 @@ void exec_look(struct api_call *c, exec_look_fn *found)
 	if (!l)
 		return problem_reply(c, &(struct err){ ENOMEM, "execution" });
 	l->call = c;
+	l->id = id;
 	l->found = found;
 	if (sb)
 		sandbox_info(sb, &sandbox);
 	exec_get(c->api->deps.sandboxes, sandbox.id, call_owner(c), id, got, l);
+}
+
+void exec_look(struct api_call *c, exec_look_fn *found)
+{
+	exec_look_id(c, call_param(c, "eid"), found);
 }

@@ -13,3 +13,5 @@ typedef void exec_look_fn(struct api_call *c, struct execution *x, const struct 
 
 /* Calls found(), maybe at once, or answers: 404. */
 void exec_look(struct api_call *c, exec_look_fn *found);
+/* The same for one that the query names; id is in the arena. */
+void exec_look_id(struct api_call *c, const char *id, exec_look_fn *found);

@@ -42,7 +42,7 @@ const char *stream_name(int stream)
 	return stream == 2 ? "stderr" : "stdout";
 }
 
-static const char *status_of(const struct exec_info *info)
+const char *execution_status(const struct exec_info *info)
 {
 	static const char *const names[EXECUTION_STATE_COUNT] = {
 		[EXECUTION_RUNNING] = "running",
@@ -59,7 +59,7 @@ static const char *status_of(const struct exec_info *info)
 }
 
 /* As a shell says it: 128 and the signal for what was ended by one. */
-static void write_exit(struct jw *w, const struct exec_info *info)
+void execution_json_exit(struct jw *w, const struct exec_info *info)
 {
 	const char *name = signal_name(info->signal);
 
@@ -75,16 +75,21 @@ static void write_exit(struct jw *w, const struct exec_info *info)
 
 void execution_json_fields(struct jw *w, const struct exec_info *info)
 {
+	jw_str_field(w, "executionId", info->id);
+	execution_json_result(w, info);
+}
+
+void execution_json_result(struct jw *w, const struct exec_info *info)
+{
 	static const char *const kinds[] = { "command", "code", "pty" };
 
-	jw_str_field(w, "executionId", info->id);
 	jw_str_field(w, "sandboxId", info->sandbox_id);
 	jw_str_field(w, "kind", kinds[info->kind]);
-	jw_str_field(w, "status", status_of(info));
+	jw_str_field(w, "status", execution_status(info));
 	jw_str_field(w, "reason", info->reason && info->reason[0] ? info->reason : NULL);
 	jw_iso_field(w, "startedAt", info->started_ms);
 	jw_iso_field(w, "completedAt", info->ended_ms);
-	write_exit(w, info);
+	execution_json_exit(w, info);
 	jw_bool_field(w, "timedOut", info->flags & EXECUTION_TIMED_OUT);
 	jw_bool_field(w, "truncated", info->flags & EXECUTION_TRUNCATED);
 	jw_bool_field(w, "oomKilled", info->flags & EXECUTION_OOM_KILLED);

@@ -107,6 +107,12 @@ static const struct api_route routes[] = {
 	  NULL,
 	  "Unpack a tar stream" },
 
+	{ { "GET", BOX "/pty", SCOPE_EXEC, ROUTE_SOCKET }, api_pty, NULL, "A terminal" },
+	{ { "GET", BOX "/stream", SCOPE_EXEC, ROUTE_SOCKET },
+	  api_stream,
+	  NULL,
+	  "Executions over a WebSocket" },
+
 	{ { "POST", V1 "/keys", SCOPE_KEY, 0 }, api_key_create, &body_key, "Make a key" },
 	{ { "GET", V1 "/keys", SCOPE_KEY, 0 }, api_key_list, NULL, "List keys" },
 	{ { "DELETE", V1 "/keys/:kid", SCOPE_KEY, 0 }, api_key_revoke, NULL, "Revoke a key" },

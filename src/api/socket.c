@@ -1,0 +1,65 @@
+#include "api/socket.h"
+
+#include <errno.h>
+
+#include "api/problem.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "net/ws.h"
+#include "json/jv_decode.h"
+#include "json/jw.h"
+
+#define CLOSE_FAILURE 1011
+
+void socket_send(struct ws *w, struct jw *message)
+{
+	if (jw_end(message) < 0 ||
+	    ws_send_text(w, message->buf->data, message->buf->len) == -ENOMEM)
+		ws_close(w, CLOSE_FAILURE, "out of memory");
+}
+
+void socket_send_error(struct ws *w, int status, const char *field, const char *text,
+		       const char *id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw j = jw_begin(&b);
+
+	jw_object_begin(&j);
+	jw_str_field(&j, "type", "error");
+	jw_str_field(&j, "code", problem_name(status));
+	jw_str_field(&j, "message", text);
+	jw_str_field(&j, "field", field);
+	jw_str_field(&j, "executionId", id);
+	jw_object_end(&j);
+	socket_send(w, &j);
+}
+
+void socket_send_pong(struct ws *w)
+{
+	static const char pong[] = "{\"type\":\"pong\"}";
+
+	(void)ws_send_text(w, pong, sizeof(pong) - 1);
+}
+
+bool socket_decode(struct ws *w, const char *data, size_t n, const struct jv_field *fields,
+		   size_t count, struct arena *a, void *dst, struct jv_doc **ret_doc)
+{
+	struct jv_problem problem = { 0 };
+	struct jv_doc *doc = NULL;
+	struct err err = { 0 };
+
+	if (jv_parse(data, n, SOCKET_MESSAGE_MAX, &doc, &err) < 0) {
+		socket_send_error(w, 400, NULL, err.text, NULL);
+		return false;
+	}
+	if (jv_decode(jv_root(doc), fields, count, a, dst, &problem) < 0) {
+		socket_send_error(w, 400, problem.field[0] ? problem.field : NULL,
+				  problem.text[0] ? problem.text : "out of memory", NULL);
+		(void)jv_free(doc);
+		return false;
+	}
+	*ret_doc = doc;
+	return true;
+}
