@@ -18,7 +18,8 @@ struct memory {
 	struct store_faults none;
 	struct store_faults *faults; /* borrowed, or &none */
 	struct list done;            /* owned jobs that wait for store_dispatch() */
-	int event_fd;                /* owned */
+	bool is_closing;
+	int event_fd; /* owned */
 };
 
 /* Counts down; true when this is the one. */
@@ -55,6 +56,8 @@ static int memory_submit(void *self, struct store_job *job)
 {
 	struct memory *m = self;
 
+	if (m->is_closing)
+		return -ECANCELED;
 	if (is_due(&m->faults->refuse_in))
 		return -EAGAIN;
 	job->queued_ns = clock_now_ns();
@@ -118,10 +121,9 @@ static void memory_close(void *self)
 {
 	struct memory *m = self;
 
+	m->is_closing = true;
 	m->faults->is_held = false;
 	memory_dispatch(m);
-	LIST_FOREACH (&m->done, job, struct store_job, node)
-		job_free(job);
 	conn_close(m->batch.conn);
 	m->event_fd = fd_close(m->event_fd);
 	free(m);

@@ -32,6 +32,7 @@ struct sqlite {
 	void (*on_write)(void *user, int r, uint64_t took_us, size_t batch);
 	void *user;
 	size_t n_writes, n_queries; /* the caller's: not yet called back */
+	bool is_closing;            /* the caller's: its last callbacks may ask for nothing */
 	int event_fd;               /* owned */
 	pthread_t writer, reader;
 	bool has_writer, has_reader;
@@ -217,9 +218,12 @@ static int submit_query(struct sqlite *s, struct store_job *job)
 
 static int sqlite_submit(void *self, struct store_job *job)
 {
+	struct sqlite *s = self;
+
+	if (s->is_closing)
+		return -ECANCELED;
 	job->queued_ns = clock_now_ns();
-	return job_type(job)->class == JOB_WRITE ? submit_write(self, job)
-						 : submit_query(self, job);
+	return job_type(job)->class == JOB_WRITE ? submit_write(s, job) : submit_query(s, job);
 }
 
 static int sqlite_load(void *self, struct store_job *job, struct err *err)
@@ -318,6 +322,7 @@ static void sqlite_close(void *self)
 {
 	struct sqlite *s = self;
 
+	s->is_closing = true;
 	if (s->has_reader)
 		stop(s, &s->no_reads, &s->to_read, s->reader);
 	if (s->has_writer)

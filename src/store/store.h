@@ -3,7 +3,7 @@
  * Everything but loading and flushing is asynchronous. A call copies what it is given and returns
  * 0: its callback then comes exactly once, from store_dispatch() and from nowhere else. Or it
  * refuses at once and the callback never comes: -EAGAIN (too much is waiting already), -E2BIG (a
- * text or blob above its limit), -EINVAL, -ENOMEM.
+ * text or blob above its limit), -EINVAL, -ENOMEM, -ECANCELED (it is being closed).
  *
  * Writes are done, and called back, in the order of the calls; many share one commit, and one that
  * fails takes no other with it. Results of writes: 0, or
@@ -117,8 +117,8 @@ int store_open_sqlite(const struct store_options *options, struct store *ret, st
  * is empty afterwards. Takes an empty one. Not from inside a callback. */
 void store_close(struct store *st);
 
-int store_fd(const struct store *st); /* readable when callbacks wait; borrowed */
-void store_dispatch(const struct store *st);
+int store_fd(const struct store *st);        /* readable when callbacks wait; borrowed */
+void store_dispatch(const struct store *st); /* not from inside a callback */
 /* Blocks until all writes of before are done and on disk, whatever `durable` says; their callbacks
  * still wait for store_dispatch(). 0 or why the disk did not take them. For shutdown and tests. */
 int store_flush(const struct store *st);

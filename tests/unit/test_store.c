@@ -342,6 +342,28 @@ static void a_callback_may_ask_for_more(void **state)
 	store_rig_wait(c.st, &c.calls, 21);
 }
 
+static void put_in_vain(void *user, int r)
+{
+	struct sandbox_row row = store_rig_sandbox("s");
+	struct chain *c = user;
+
+	assert_int_equal(r, 0);
+	c->calls++;
+	assert_int_equal(store_put_sandbox(c->st, &row, put_in_vain, c), -ECANCELED);
+	assert_int_equal(store_get_sandbox(c->st, "s", NULL, NULL), -ECANCELED);
+}
+
+static void a_store_that_is_being_closed_takes_nothing_more(void **state)
+{
+	struct store_rig *rig = *state;
+	struct sandbox_row row = store_rig_sandbox("s");
+	struct chain c = { .st = &rig->st };
+
+	assert_int_equal(store_put_sandbox(&rig->st, &row, put_in_vain, &c), 0);
+	store_close(&rig->st);
+	assert_int_equal(c.calls, 1);
+}
+
 static void nobody_need_be_called_back(void **state)
 {
 	const struct store *st = store_rig_of(state);
@@ -396,6 +418,7 @@ int main(void)
 		STORE_RIG_ON_BOTH(writes_are_called_back_in_order_each_with_its_own_result),
 		STORE_RIG_ON_BOTH(a_callback_may_ask_for_more),
 		STORE_RIG_ON_BOTH(nobody_need_be_called_back),
+		STORE_RIG_ON_BOTH(a_store_that_is_being_closed_takes_nothing_more),
 		STORE_RIG_ON_BOTH(a_store_that_can_be_written_to_says_so),
 		STORE_RIG_ON_BOTH(closing_calls_everybody_back),
 	};

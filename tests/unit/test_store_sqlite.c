@@ -14,8 +14,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
-#include "fault.h"
-#include "store/memory.h"
 #include "store/store.h"
 #include "store_rig.h"
 
@@ -154,7 +152,7 @@ static void a_bad_write_fails_alone_in_its_batch(void **state)
 	assert_int_equal(put_number(&rig.st, 2, &done), 0);
 	let_go(other);
 	store_rig_wait(&rig.st, &done.n, 5);
-	assert_int_equal(w.batch_max, 4);
+	assert_true(w.batch_max >= 4);
 	assert_int_equal(done.r[0], 0);
 	assert_int_equal(done.r[1], 0);
 	assert_int_equal(done.r[2], -EEXIST);
@@ -215,14 +213,17 @@ static void queued_bytes_have_a_limit_but_one_write_always_passes(void **state)
 	struct store_results done = { .n = 0 };
 	struct store_rig rig;
 	sqlite3 *other;
+	int r;
 
 	(void)state;
 	open_with(&rig, (struct store_options){ .queue_bytes_max = 64 << 10 });
 	row.env = text;
 	other = hold(&rig);
 	assert_int_equal(put_number(&rig.st, 0, &done), 0);
-	usleep(50000); /* the writer has taken it: nothing waits */
-	assert_int_equal(store_put_sandbox(&rig.st, &row, store_rig_done, &done), 0);
+	/* Nothing waits once the writer has taken it. */
+	while ((r = store_put_sandbox(&rig.st, &row, store_rig_done, &done)) == -EAGAIN)
+		usleep(1000);
+	assert_int_equal(r, 0);
 	assert_int_equal(put_number(&rig.st, 1, &done), -EAGAIN);
 	let_go(other);
 	store_rig_wait(&rig.st, &done.n, 2);
@@ -432,108 +433,6 @@ static void the_log_does_not_grow_without_end(void **state)
 	store_rig_end(&rig);
 }
 
-static void note_first(void *user, int r)
-{
-	int *first = user;
-
-	if (*first == 0)
-		*first = r;
-}
-
-static void note_first_page(void *user, int r, const struct sandbox_row *rows, size_t n, bool more)
-{
-	(void)rows;
-	(void)n;
-	(void)more;
-	note_first(user, r);
-}
-
-static int use(const struct store *st)
-{
-	struct sandbox_row row = store_rig_sandbox("s");
-	struct store_sandbox_filter f = { .metadata = &(struct store_pair){ "team", "red" },
-					  .n_metadata = 1,
-					  .owner = "ada" };
-	struct store_cursor c = { INT64_MAX, "x" };
-	int first = 0, r;
-
-	r = store_put_sandbox(st, &row, note_first, &first);
-	if (r == 0)
-		r = store_list_sandboxes(st, &f, &c, 10, note_first_page, &first);
-	if (r == 0)
-		r = store_delete_sandbox(st, "s", note_first, &first);
-	store_dispatch(st);
-	return r < 0 ? r : first;
-}
-
-static int open_and_use(void *arg)
-{
-	struct store_rig *rig = arg;
-	struct err err = { 0 };
-	int r;
-
-	r = store_open_memory(NULL, &rig->st, &err);
-	if (r == 0)
-		r = use(&rig->st);
-	store_close(&rig->st);
-	return r;
-}
-
-static int open_disk(void *arg)
-{
-	struct store_rig *rig = arg;
-	struct err err = { 0 };
-	int r;
-
-	r = store_open_sqlite(&(struct store_options){ .dir = rig->dir }, &rig->st, &err);
-	assert_true(r == 0 || err.code != 0);
-	store_close(&rig->st);
-	return r;
-}
-
-static void without_memory_nothing_is_half_done(void **state)
-{
-	struct store_rig rig;
-
-	(void)state;
-	store_rig_dir(&rig);
-	assert_true(fault_each(open_and_use, &rig) > 10);
-	assert_true(fault_each(open_disk, &rig) > 3);
-	store_rig_end(&rig);
-}
-
-static void the_one_in_memory_fails_on_demand(void **state)
-{
-	struct store_results done = { .n = 0 };
-	struct store_rig rig;
-
-	(void)state;
-	store_rig_open_memory(&rig);
-	rig.faults.fail_in = 2;
-	rig.faults.fail_with = ENOSPC;
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(put_number(&rig.st, i, &done), 0);
-	rig.faults.is_held = true;
-	store_dispatch(&rig.st);
-	assert_int_equal(done.n, 0);
-	rig.faults.is_held = false;
-	store_dispatch(&rig.st);
-	assert_int_equal(done.n, 3);
-	assert_int_equal(done.r[0], 0);
-	assert_int_equal(done.r[1], -ENOSPC);
-	assert_int_equal(done.r[2], 0);
-	assert_false(store_rig_has_sandbox(&rig.st, "s1"));
-	rig.faults.refuse_in = 1;
-	assert_int_equal(put_number(&rig.st, 3, &done), -EAGAIN);
-	rig.faults.fail_in = 1;
-	rig.faults.fail_on = true;
-	assert_int_equal(store_rig_probe(&rig.st), -ENOSPC);
-	assert_int_equal(store_rig_probe(&rig.st), -ENOSPC);
-	assert_int_equal(rig.faults.writes, 5);
-	assert_int_equal(rig.faults.queries, 1);
-	store_rig_end(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,8 +449,6 @@ int main(void)
 		cmocka_unit_test(a_flush_waits_for_what_was_queued),
 		cmocka_unit_test(a_query_sees_all_that_was_called_back),
 		cmocka_unit_test(the_log_does_not_grow_without_end),
-		cmocka_unit_test(without_memory_nothing_is_half_done),
-		cmocka_unit_test(the_one_in_memory_fails_on_demand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
