@@ -15,7 +15,7 @@
 struct buf;
 struct metrics; /* opaque */
 
-#define METRIC_SERIES_MAX 256u
+#define METRIC_SERIES_MAX 512u
 #define METRIC_VALUE_MAX 96u /* bytes of a label's value; more is cut */
 
 /* A label's values, in the table's order. LABELS() for a metric without any. */
