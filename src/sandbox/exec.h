@@ -94,7 +94,7 @@ void exec_list(struct sandboxes *all, const char *sandbox_id, const char *owner,
 	       void *user);
 
 /* Calls once when it has ended (at the next turn if it has already). The handle is for
- * exec_unwait(). */
+ * exec_unwait(), before that call only. */
 struct exec_wait;
 struct exec_wait *exec_wait(struct execution *x, void (*ended)(void *user, struct execution *x),
 			    void *user); /* NULL without memory */
@@ -109,10 +109,13 @@ int exec_read(struct exec_reader *r, struct output_chunk *ret, uint64_t *ret_omi
 void exec_reader_close(struct exec_reader *r); /* takes NULL */
 
 /* Bytes for its standard input; all or nothing: -EAGAIN while too much waits to be taken (the
- * `room` callback of exec_on_room() says when to try again), -EPIPE when it has none (any more). */
+ * `room` callback of exec_on_room() says when to try again), -E2BIG above EXEC_STDIN_MAX at once,
+ * -EPIPE when it has none (any more). All of these: -EBUSY while the sandbox is paused, -ESRCH when
+ * it has ended. */
+#define EXEC_STDIN_MAX (256u << 10)
 int exec_stdin(struct execution *x, const void *data, size_t n);
 int exec_stdin_end(struct execution *x);
 void exec_on_room(struct execution *x, void (*room)(void *user), void *user); /* one at a time */
 int exec_signal(struct execution *x, int signo, bool tree);
-int exec_resize(struct execution *x, uint16_t rows, uint16_t cols);
+int exec_resize(struct execution *x, uint16_t rows, uint16_t cols); /* -ENOTTY */
 int exec_cancel(struct execution *x); /* TERM, a grace, KILL of the whole tree; it ends by that */

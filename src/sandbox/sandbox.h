@@ -36,11 +36,18 @@ struct sandbox_settings { /* from the configuration */
 	int spool_fd;          /* borrowed: directory of output that outlives us */
 };
 
-struct sandboxes_deps { /* all borrowed, outlive the registry */
+struct sandbox_clock { /* milliseconds, monotonic and since 1970 */
+	uint64_t (*now_ms)(void *user);
+	int64_t (*wall_ms)(void *user);
+	void *user;
+};
+
+struct sandboxes_deps { /* all borrowed, outlive the registry; who owns the store dispatches it */
 	struct loop *loop;
 	struct store *store;
 	struct metrics *metrics; /* may be NULL */
 	struct sandbox_settings settings;
+	const struct sandbox_clock *clock; /* copied; NULL: the machine's. Of tests */
 };
 
 int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, struct err *err);

@@ -1,0 +1,172 @@
+#include "sandbox/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "sandbox/registry.h"
+
+#define ASKS_MAX 8192u
+
+struct ask_call {
+	struct flight flight;
+	struct list node; /* in sandboxes.asks */
+	enum ask_kind kind;
+	char box_id[ID_LEN + 1], tag[TAG_MAX + 1];
+	struct launch_spec spec;
+	uint32_t template_id;
+	provider_cb then;
+	void *user;
+	bool is_impatient, is_waiting, is_second;
+	uint64_t until_ms;
+};
+
+static int submit(struct ask_call *c, provider_cb cb, struct err *err)
+{
+	const struct provider *p = &c->flight.all->provider;
+	const struct provider_ops *ops = p->ops;
+
+	switch (c->kind) {
+	case ASK_CLAIM:
+		return ops->claim(p->self, &c->spec, cb, c, err);
+	case ASK_ATTACH:
+		return ops->attach(p->self, c->box_id, cb, c, err);
+	case ASK_LIST:
+		return ops->list(p->self, cb, c, err);
+	case ASK_DESTROY:
+		return ops->destroy(p->self, c->box_id, cb, c, err);
+	case ASK_FREEZE:
+		return ops->freeze(p->self, c->box_id, true, cb, c, err);
+	case ASK_THAW:
+		return ops->freeze(p->self, c->box_id, false, cb, c, err);
+	case ASK_USAGE:
+		return ops->usage(p->self, c->box_id, cb, c, err);
+	case ASK_POOL:
+		return ops->pool_state(p->self, c->template_id, cb, c, err);
+	case ASK_KIND_COUNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* Ends the call: out of the tables first, for then() may do anything. */
+static void finish(struct ask_call *c, const struct provider_reply *r)
+{
+	struct sandboxes *all = c->flight.all;
+
+	if (flight_end(&c->flight)) {
+		list_remove(&c->node);
+		all->n_asks--;
+		c->then(c->user, r);
+	}
+	free(c);
+}
+
+static void refuse(struct ask_call *c, int code, const char *text)
+{
+	struct provider_reply r = { .code = code, .text = text };
+
+	finish(c, &r);
+}
+
+static void park(struct ask_call *c)
+{
+	c->is_waiting = true;
+	tick_need(c->flight.all);
+}
+
+static void on_reply(void *user, const struct provider_reply *r)
+{
+	struct ask_call *c = user;
+
+	if (c->flight.all && r->code == -EPIPE && !c->is_impatient && !c->is_second) {
+		c->is_second = true;
+		c->until_ms = now_ms(c->flight.all) + PROVIDER_PATIENCE_MS;
+		park(c);
+		return;
+	}
+	finish(c, r);
+}
+
+static void start(struct ask_call *c)
+{
+	struct err err = { 0 };
+	int r = -EPIPE;
+
+	c->is_waiting = false;
+	if (c->flight.all->has_provider)
+		r = submit(c, on_reply, &err);
+	if (r == 0)
+		return;
+	if (r == -EPIPE && !c->is_impatient)
+		park(c);
+	else
+		refuse(c, r, err.code ? err.text : "the launcher is not there");
+}
+
+void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user)
+{
+	struct ask_call *c = all->n_asks < ASKS_MAX ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c) {
+		struct provider_reply r = { .code = -EAGAIN,
+					    .text = "too many requests to the launcher wait" };
+
+		then(user, &r);
+		return;
+	}
+	c->kind = a->kind;
+	c->template_id = a->template_id;
+	c->is_impatient = a->is_impatient;
+	c->then = then;
+	c->user = user;
+	c->until_ms = now_ms(all) + PROVIDER_PATIENCE_MS;
+	if (a->box_id)
+		(void)str_copy(c->box_id, sizeof(c->box_id), a->box_id);
+	if (a->spec) {
+		c->spec = *a->spec;
+		(void)str_copy(c->tag, sizeof(c->tag), a->spec->tag);
+		c->spec.tag = c->tag;
+	}
+	flight_begin(all, &c->flight);
+	list_push_back(&all->asks, &c->node);
+	all->n_asks++;
+	start(c);
+}
+
+/* The first that waits no longer than this; NULL. Looked up anew each time, because ending one may
+ * begin and end others. */
+static struct ask_call *find_waiting(struct sandboxes *all, uint64_t overdue_ms)
+{
+	LIST_FOREACH (&all->asks, c, struct ask_call, node)
+		if (c->is_waiting && c->until_ms <= overdue_ms)
+			return c;
+	return NULL;
+}
+
+void ask_flush(struct sandboxes *all)
+{
+	struct list todo = LIST_INIT(todo);
+
+	LIST_FOREACH (&all->asks, c, struct ask_call, node)
+		if (c->is_waiting) {
+			list_remove(&c->node);
+			list_push_back(&todo, &c->node);
+		}
+	while (!list_is_empty(&todo)) {
+		struct ask_call *c = LIST_ENTRY(todo.next, struct ask_call, node);
+
+		list_remove(&c->node);
+		list_push_back(&all->asks, &c->node);
+		start(c);
+	}
+}
+
+bool ask_expire(struct sandboxes *all)
+{
+	struct ask_call *c;
+
+	while ((c = find_waiting(all, now_ms(all))))
+		refuse(c, -EPIPE, "the launcher is not there");
+	return find_waiting(all, UINT64_MAX) != NULL;
+}

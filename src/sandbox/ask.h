@@ -1,0 +1,34 @@
+/* The provider, asked with patience: while it is lost a request waits for it, and one that was on
+ * its way when it went is asked once more. then() comes exactly once; from inside the call when it
+ * is refused at once; never when the registry is gone. */
+#pragma once
+
+#include "provider/provider.h"
+
+struct sandboxes;
+
+enum ask_kind {
+	ASK_CLAIM,
+	ASK_ATTACH,
+	ASK_LIST,
+	ASK_DESTROY,
+	ASK_FREEZE,
+	ASK_THAW,
+	ASK_USAGE,
+	ASK_POOL,
+	ASK_KIND_COUNT
+};
+
+struct ask {
+	enum ask_kind kind;
+	const char *box_id;             /* copied; of all but ASK_CLAIM, ASK_LIST, ASK_POOL */
+	const struct launch_spec *spec; /* copied; ASK_CLAIM */
+	uint32_t template_id;           /* ASK_POOL */
+	bool is_impatient;              /* fails with EPIPE at once */
+};
+
+void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user);
+/* The provider is there: those that wait are asked. */
+void ask_flush(struct sandboxes *all);
+/* Fails those that have waited too long; true while others wait. */
+bool ask_expire(struct sandboxes *all);

@@ -1,0 +1,205 @@
+/* Making a sandbox: claim a box, connect to it, write it down; one commit on the path. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "sandbox/ask.h"
+#include "sandbox/check.h"
+#include "sandbox/registry.h"
+
+/* Undoes all of it: no box, no struct, and the callers know why. */
+static void fail(struct sandbox *sb, const char *stage, const struct err *err)
+{
+	struct sandboxes *all = sb->all;
+
+	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS(stage));
+	sandbox_set_state(sb, SANDBOX_FAILED);
+	sandbox_tell(sb, WAIT_CREATE, err);
+	sandbox_tell(sb, WAIT_END, NULL); /* as asked for: it is gone */
+	link_close(sb);
+	if (sb->box_id[0] != '\0' && !sb->is_died)
+		stop_stranger(all, sb->box_id);
+	sandbox_unregister(sb);
+}
+
+/* The box ended while the row was on its way: the row must go, too. When this is lost, recovery
+ * finds a row without a box. */
+static void fail_died(struct sandbox *sb)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, EPIPE, "%s", sb->reason);
+	(void)store_delete_sandbox(sb->all->store, sb->id, NULL, NULL);
+	fail(sb, "box", &err);
+}
+
+static void on_recorded(struct sandbox *sb, int r)
+{
+	struct err err = record_error(r);
+	uint64_t now = clock_now_ns();
+
+	if (sb->is_died && r == 0) {
+		fail_died(sb);
+		return;
+	}
+	if (r < 0) {
+		fail(sb, "store", &err);
+		return;
+	}
+	sb->total_us = (now - sb->began_ns) / 1000;
+	sb->store_us = sb->total_us - sb->claim_us;
+	sandbox_set_state(sb, SANDBOX_RUNNING);
+	metrics_observe(sb->all->metrics, METRIC_SANDBOX_CREATE_SECONDS,
+			LABELS(sb->is_warm ? "warm" : "cold"), (double)sb->total_us / 1e6);
+	sandbox_touch(sb);
+	reaper_note(sb);
+	sandbox_tell(sb, WAIT_CREATE, NULL);
+	if (!list_is_empty(&sb->waits[WAIT_END]))
+		stop_begin(sb, "deleted");
+}
+
+/* 0, or why the box cannot be used. */
+static int take_box(struct sandbox *sb, struct launcher_box *box, struct err *err)
+{
+	int r = sandbox_set_box(sb, box->id);
+
+	if (r < 0)
+		return err_sys(err, r, "the box");
+	sb->limits = box->limits;
+	sb->is_warm = (box->flags & BOX_WARM) != 0;
+	memcpy(sb->step_ns, box->step_ns, sizeof(sb->step_ns));
+	return link_open(sb, TAKE_FD(box->sock), true, err);
+}
+
+static void on_claimed(void *user, const struct provider_reply *reply)
+{
+	struct sandbox *sb = user;
+	struct err err = { 0 };
+	int r = reply->code;
+
+	sb->claim_us = (clock_now_ns() - sb->began_ns) / 1000;
+	if (r < 0)
+		(void)err_set(&err, -r, "%s", reply->text);
+	else
+		r = take_box(sb, reply->box, &err);
+	if (r < 0) {
+		fail(sb, "claim", &err);
+		return;
+	}
+	ttl_begin(sb);
+	record_put(sb, SANDBOX_RUNNING, on_recorded);
+}
+
+/* Fills in what the request says. */
+static int fill(struct sandbox *sb, const struct sandbox_request *req, struct err *err)
+{
+	const struct sandbox_settings *s = &sb->all->settings;
+	const struct template_row *t = template_find(req->template);
+	int r;
+
+	if (!t)
+		return err_set(err, EINVAL, "template: there is no '%.60s'", req->template);
+	sb->limits = req->limits;
+	r = spec_fill_limits(&sb->limits, &s->limits, err);
+	if (r < 0)
+		return r;
+	r = pairs_copy(req->env, req->n_env, &sb->env);
+	if (r == 0)
+		r = pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
+	if (r < 0)
+		return err_sys(err, r, "sandbox");
+	id_make(sb->id);
+	(void)str_copy(sb->owner, sizeof(sb->owner), req->owner); /* fits: check_request() */
+	(void)str_copy(sb->name, sizeof(sb->name), req->name);
+	(void)str_copy(sb->template, sizeof(sb->template), t->name);
+	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
+	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
+	sb->created_ms = wall_ms(sb->all);
+	sb->began_ns = clock_now_ns();
+	return 0;
+}
+
+static void begin(struct sandbox *sb, const struct sandbox_request *req)
+{
+	const struct launch_spec spec = { .template_id = template_find(sb->template)->id,
+					  .flags = req->cold ? LAUNCH_COLD : 0,
+					  .limits = sb->limits,
+					  .tag = sb->id };
+
+	ask_provider(sb->all, &(struct ask){ .kind = ASK_CLAIM, .spec = &spec }, on_claimed, sb);
+}
+
+/* The live one of that name answers the request. */
+static void use_existing(struct sandbox *sb, const struct sandbox_request *req, struct answer *a)
+{
+	struct err err = { 0 };
+
+	if (!req->get_or_create) {
+		(void)err_set(&err, EEXIST, "name: '%s' is taken", req->name);
+		answer_give(a, NULL, &err);
+		return;
+	}
+	answer_mark_existing(a);
+	if (sb->state == SANDBOX_CREATING)
+		(void)sandbox_wait(sb, WAIT_CREATE, a);
+	else if (sb->state == SANDBOX_STOPPING || !state_is_live(sb->state)) {
+		(void)err_set(&err, EBUSY, "the sandbox '%s' is ending", req->name);
+		answer_give(a, NULL, &err);
+	} else {
+		sandbox_touch(sb);
+		answer_give(a, sb, NULL);
+	}
+}
+
+static int make(struct sandboxes *all, const struct sandbox_request *req, struct sandbox **ret,
+		struct err *err)
+{
+	struct sandbox *sb;
+	int r;
+
+	if (map_len(all->by_id) >= all->settings.max_sandboxes)
+		return err_set(err, EDQUOT, "there are %u sandboxes already, the limit",
+			       all->settings.max_sandboxes);
+	sb = sandbox_alloc(all);
+	if (!sb)
+		return err_sys(err, ENOMEM, "sandbox");
+	r = fill(sb, req, err);
+	if (r == 0 && (r = sandbox_register(sb)) < 0)
+		(void)err_sys(err, r, "sandbox");
+	if (r < 0) {
+		sandbox_unref(sb);
+		return r;
+	}
+	*ret = sb;
+	return 0;
+}
+
+void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sandbox_cb cb,
+		    void *user)
+{
+	struct answer *a = answer_create(all, cb, user);
+	struct sandbox *sb;
+	struct err err = { 0 };
+	int r;
+
+	if (!a)
+		return;
+	r = check_request(&all->settings, req, &err);
+	if (r == 0) {
+		sb = sandboxes_by_name(all, req->owner, req->name);
+		if (sb) {
+			use_existing(sb, req, a);
+			return;
+		}
+		r = make(all, req, &sb, &err);
+	}
+	if (r < 0) {
+		answer_give(a, NULL, &err);
+		return;
+	}
+	(void)sandbox_wait(sb, WAIT_CREATE, a); /* the first: there is room */
+	begin(sb, req);
+}

@@ -1,0 +1,306 @@
+/* From a request to a running execution. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "provider/guest_client.h"
+#include "sandbox/check.h"
+#include "sandbox/execution.h"
+
+#define SHELL "/bin/bash"
+#define WORKSPACE "/workspace"
+#define TEXT_MAX (256u << 10) /* of a request's texts; the frame to the box has its own limit */
+
+/* What every program gets unless the sandbox or the request says otherwise. */
+static const struct {
+	const char *text;
+	bool is_pty; /* of terminals only */
+} defaults[] = {
+	{ "PATH=/usr/local/bin:/usr/bin:/bin", false },
+	{ "LANG=C.UTF-8", false },
+	{ "TERM=xterm-256color", true },
+};
+
+static const struct {
+	const char *name;
+	uint8_t kind;
+} languages[] = {
+	{ "python", EXEC_PYTHON }, { "python3", EXEC_PYTHON }, { "javascript", EXEC_NODE },
+	{ "js", EXEC_NODE },       { "node", EXEC_NODE },      { "nodejs", EXEC_NODE },
+	{ "bash", EXEC_COMMAND },  { "sh", EXEC_COMMAND },     { "shell", EXEC_COMMAND },
+};
+
+/* ---- the request, checked and translated ---- */
+
+static void set_shell(struct guest_exec *e, const char *command)
+{
+	e->kind = EXEC_COMMAND;
+	e->argv[0] = SHELL;
+	e->argv[1] = "-c";
+	e->argv[2] = command;
+	e->argc = 3;
+}
+
+static int set_code(struct guest_exec *e, const struct exec_request *req, struct err *err)
+{
+	const char *language = req->language ? req->language : "";
+
+	if (!req->code)
+		return err_set(err, EINVAL, "code: there is none");
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+		if (strcmp(languages[i].name, language) != 0)
+			continue;
+		if (languages[i].kind == EXEC_COMMAND) {
+			set_shell(e, req->code);
+			return 0;
+		}
+		e->kind = languages[i].kind;
+		e->code = req->code;
+		return 0;
+	}
+	return err_set(err, EINVAL, "language: want python, javascript or bash, not '%.40s'",
+		       language);
+}
+
+static int set_program(struct guest_exec *e, const struct exec_request *req, struct err *err)
+{
+	if (req->kind == EXECUTION_CODE)
+		return set_code(e, req, err);
+	if (req->command && req->argc > 0)
+		return err_set(err, EINVAL, "command: either this or argv");
+	if (req->command) {
+		set_shell(e, req->command);
+		return 0;
+	}
+	if (req->argc > GUEST_ARGS_MAX)
+		return err_set(err, EINVAL, "argv: %zu arguments, limit %d", req->argc,
+			       GUEST_ARGS_MAX);
+	for (size_t i = 0; i < req->argc; i++)
+		e->argv[i] = req->argv[i];
+	e->argc = req->argc;
+	if (req->argc == 0 && req->kind == EXECUTION_PTY) {
+		e->argv[0] = SHELL;
+		e->argv[1] = "-l";
+		e->argc = 2;
+	}
+	if (e->argc == 0 || e->argv[0][0] == '\0')
+		return err_set(err, EINVAL, "command: there is none");
+	return 0;
+}
+
+static bool has_variable(const struct guest_exec *e, const char *text, size_t n)
+{
+	for (size_t i = 0; i < e->envc; i++)
+		if (strncmp(e->envp[i], text, n) == 0 && e->envp[i][n] == '=')
+			return true;
+	return false;
+}
+
+static int add_pairs(struct guest_exec *e, const struct sandbox_pair *items, size_t n,
+		     struct arena *a)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (has_variable(e, items[i].name, strlen(items[i].name)))
+			continue;
+		e->envp[e->envc] = arena_printf(a, "%s=%s", items[i].name, items[i].value);
+		if (!e->envp[e->envc])
+			return -ENOMEM;
+		e->envc++; /* fits: twice SANDBOX_ENV_MAX and the defaults */
+	}
+	return 0;
+}
+_Static_assert(2 * SANDBOX_ENV_MAX + 8 < GUEST_ARGS_MAX, "every variable has its place");
+
+/* The request's variables win over the sandbox's, and those over the defaults. */
+static int set_environment(struct guest_exec *e, const struct sandbox *sb,
+			   const struct exec_request *req, struct arena *a, struct err *err)
+{
+	int r = check_env(req->env, req->n_env, err);
+
+	if (r < 0)
+		return r;
+	r = add_pairs(e, req->env, req->n_env, a);
+	if (r == 0)
+		r = add_pairs(e, sb->env.items, sb->env.len, a);
+	if (r < 0)
+		return err_sys(err, r, "env");
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		if ((!defaults[i].is_pty || req->kind == EXECUTION_PTY) &&
+		    !has_variable(e, defaults[i].text, strcspn(defaults[i].text, "=")))
+			e->envp[e->envc++] = defaults[i].text;
+	return 0;
+}
+
+static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
+		       const struct exec_request *req, struct err *err)
+{
+	uint64_t ms = req->timeout_ms;
+
+	if (s->exec_timeout_max_ms > 0 && ms > s->exec_timeout_max_ms)
+		return err_set(err, EINVAL, "timeout: at most %llu s",
+			       (unsigned long long)(s->exec_timeout_max_ms / 1000));
+	if (ms > UINT32_MAX)
+		return err_set(err, EINVAL, "timeout: too large");
+	if (ms == 0 && req->kind != EXECUTION_PTY && !req->background)
+		ms = s->exec_timeout_ms < UINT32_MAX ? s->exec_timeout_ms : UINT32_MAX;
+	e->timeout_ms = (uint32_t)ms;
+	return 0;
+}
+
+/* Texts are borrowed from the request, the sandbox and the arena. */
+static int translate(const struct sandbox *sb, const struct exec_request *req, struct arena *a,
+		     struct guest_exec *ret, struct err *err)
+{
+	bool is_pty = req->kind == EXECUTION_PTY;
+	int r;
+
+	ret->flags = EXEC_LOGIN | EXEC_KEEP;
+	if (is_pty)
+		ret->flags |= EXEC_PTY;
+	if (req->has_stdin || is_pty)
+		ret->flags |= EXEC_STDIN;
+	ret->rows = req->rows;
+	ret->cols = req->cols;
+	ret->grace_ms = GUEST_SIGNAL_DEFAULT_GRACE_MS;
+	ret->user = req->user ? req->user : "";
+	ret->cwd = req->cwd && req->cwd[0] != '\0' ? req->cwd : WORKSPACE;
+	ret->code = "";
+	r = set_program(ret, req, err);
+	if (r < 0)
+		return r;
+	r = set_timeout(ret, &sb->all->settings, req, err);
+	return r < 0 ? r : set_environment(ret, sb, req, a, err);
+}
+
+/* ---- starting ---- */
+
+static int check_room(const struct sandbox *sb, struct err *err)
+{
+	int r = sandbox_check_usable(sb, err);
+
+	if (r < 0)
+		return r;
+	if (sb->n_running >= SANDBOX_EXECUTIONS_MAX)
+		return err_set(err, EAGAIN, "%u executions run in this sandbox, the limit",
+			       SANDBOX_EXECUTIONS_MAX);
+	if (sb->n_unrecorded >= SANDBOX_UNRECORDED_MAX)
+		return err_set(err, EAGAIN, "the store has not taken %u ended executions: %s",
+			       SANDBOX_UNRECORDED_MAX,
+			       sb->store_error ? strerror(sb->store_error) : "it is slow");
+	return 0;
+}
+
+static int fill(struct execution *x, const struct exec_request *req, struct err *err)
+{
+	int r = execution_content(req, &x->content);
+
+	if (r < 0)
+		return err_sys(err, r, "execution");
+	x->kind = req->kind;
+	if (req->background)
+		x->flags |= EXECUTION_BACKGROUND;
+	if (req->keep > 0)
+		x->keep = req->keep;
+	x->is_in_open = req->has_stdin || req->kind == EXECUTION_PTY;
+	x->in.max = EXEC_STDIN_MAX;
+	x->started_ms = wall_ms(x->all);
+	return 0;
+}
+
+static int send(struct execution *x, struct sandbox *sb, const struct exec_request *req,
+		struct err *err)
+{
+	struct arena *a = arena_create(TEXT_MAX);
+	struct guest_exec e = { .tag = x->id };
+	int r = a ? translate(sb, req, a, &e, err) : err_sys(err, ENOMEM, "execution");
+
+	if (r == 0)
+		r = guest_exec(sb->guest, &e, &execution_callbacks, x, &x->guest_id, err);
+	if (r == 0) {
+		guest_manual_credit(sb->guest, x->guest_id);
+		link_kick(sb);
+	}
+	(void)arena_free(a);
+	return r;
+}
+
+static int start(struct sandbox *sb, const struct exec_request *req, struct execution **ret,
+		 struct err *err)
+{
+	char id[ID_LEN + 1];
+	struct execution *x;
+	int r = check_room(sb, err);
+
+	if (r < 0)
+		return r;
+	id_make(id);
+	x = execution_alloc(sb->all, id);
+	if (!x)
+		return err_sys(err, ENOMEM, "execution");
+	r = fill(x, req, err);
+	if (r == 0)
+		r = send(x, sb, req, err);
+	if (r < 0) {
+		exec_unref(x);
+		return r;
+	}
+	x->is_bound = x->waits_for_start = true;
+	execution_attach(x, sb);
+	*ret = x;
+	return 0;
+}
+
+struct refusal {
+	struct later later;
+	exec_cb cb;
+	void *user;
+	struct err err;
+};
+
+static void run_refusal(struct later *l, bool is_over)
+{
+	struct refusal *f = LIST_ENTRY(l, struct refusal, later);
+
+	if (!is_over)
+		f->cb(f->user, NULL, &f->err);
+	free(f);
+}
+
+static void refuse(struct sandboxes *all, exec_cb cb, void *user, const struct err *err)
+{
+	struct refusal *f = calloc(1, sizeof(*f));
+
+	if (!f) { /* NOTE: from inside the call, which without memory cannot be helped. */
+		cb(user, NULL, err);
+		return;
+	}
+	f->cb = cb;
+	f->user = user;
+	f->err = *err;
+	later_post(all, &f->later, run_refusal);
+}
+
+void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, void *user)
+{
+	struct execution *x;
+	struct err err = { 0 };
+	int r;
+
+	sandbox_touch(sb);
+	r = start(sb, req, &x, &err);
+	if (r == 0 && (req->background || req->kind == EXECUTION_PTY)) {
+		r = execution_record_start(x);
+		if (r < 0) { /* it runs already, and nobody is to know of it */
+			err = record_error(r);
+			(void)exec_cancel(x);
+		}
+	}
+	if (r < 0) {
+		refuse(sb->all, cb, user, &err);
+		return;
+	}
+	x->cb = cb;
+	x->user = user;
+}

@@ -1,0 +1,94 @@
+#include "sandbox/pairs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/jv.h"
+#include "json/jw.h"
+
+#define PAIRS_JSON_MAX (1u << 20)
+
+static const char *put_text(char **at, const char *s)
+{
+	size_t n = strlen(s) + 1;
+	char *begin = *at;
+
+	memcpy(begin, s, n);
+	*at += n;
+	return begin;
+}
+
+int pairs_copy(const struct sandbox_pair *items, size_t n, struct pairs *ret)
+{
+	size_t size = n * sizeof(*items);
+	struct sandbox_pair *copy;
+	char *text;
+
+	if (n == 0) {
+		*ret = (struct pairs){ 0 };
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		size += strlen(items[i].name) + strlen(items[i].value) + 2;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	text = (char *)(copy + n);
+	for (size_t i = 0; i < n; i++) {
+		copy[i].name = put_text(&text, items[i].name);
+		copy[i].value = put_text(&text, items[i].value);
+	}
+	*ret = (struct pairs){ copy, n };
+	return 0;
+}
+
+void pairs_done(struct pairs *p)
+{
+	free(p->items);
+	*p = (struct pairs){ 0 };
+}
+
+void pairs_write(const struct sandbox_pair *items, size_t n, struct jw *w)
+{
+	jw_object_begin(w);
+	for (size_t i = 0; i < n; i++)
+		jw_str_field(w, items[i].name, items[i].value);
+	jw_object_end(w);
+}
+
+static int parse_members(struct jv object, struct pairs *ret)
+{
+	size_t n = jv_len(object), i = 0;
+	struct sandbox_pair *items = calloc(n + 1, sizeof(*items));
+	int r = items ? 0 : -ENOMEM;
+
+	if (r == 0)
+		JV_FOREACH (object, it) {
+			items[i].name = it.key.data; /* the parser ends its texts with a NUL */
+			items[i].value = jv_text(it.value);
+			if (!items[i].value || strlen(items[i].name) != it.key.len)
+				r = -EINVAL;
+			i++;
+		}
+	if (r == 0)
+		r = pairs_copy(items, i, ret);
+	free(items);
+	return r;
+}
+
+int pairs_parse(const char *json, struct pairs *ret)
+{
+	struct jv_doc *doc = NULL;
+	int r;
+
+	if (!json || json[0] == '\0') {
+		*ret = (struct pairs){ 0 };
+		return 0;
+	}
+	r = jv_parse(json, strlen(json), PAIRS_JSON_MAX, &doc, NULL);
+	if (r == 0)
+		r = jv_kind(jv_root(doc)) == JV_OBJECT ? parse_members(jv_root(doc), ret) : -EINVAL;
+	(void)jv_free(doc);
+	return r;
+}

@@ -1,0 +1,20 @@
+/* Names and values of a sandbox's own: environment and metadata. */
+#pragma once
+
+#include <stddef.h>
+
+#include "sandbox/sandbox.h"
+
+struct buf;
+struct jw;
+
+struct pairs {
+	struct sandbox_pair *items; /* owned: one block with all the texts */
+	size_t len;
+};
+
+int pairs_copy(const struct sandbox_pair *items, size_t n, struct pairs *ret); /* -ENOMEM */
+void pairs_done(struct pairs *p);
+/* {"NAME":"value"} and back: -EINVAL, -ENOMEM. "" is empty. */
+void pairs_write(const struct sandbox_pair *items, size_t n, struct jw *w);
+int pairs_parse(const char *json, struct pairs *ret);

@@ -1,0 +1,416 @@
+/* After a start, and whenever the launcher comes back: rows and boxes are made to agree. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "sandbox/ask.h"
+#include "sandbox/execution.h"
+#include "sandbox/registry.h"
+#include "sandbox/row.h"
+
+#define ATTACH_AT_ONCE 32u
+
+/* ---- loading rows ---- */
+
+static int fill(struct sandbox *sb, const struct sandbox_row *row)
+{
+	struct row_info i;
+	int r = row_read(row, &i);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) { /* nobody can use what is not known: it ends */
+		i = (struct row_info){ .info.state = SANDBOX_STOPPING };
+		sandbox_set_reason(sb, "its record is damaged");
+	}
+	sb->env = i.env; /* ours now */
+	sb->metadata = i.metadata;
+	sb->limits = i.info.limits;
+	sb->is_warm = i.info.warm;
+	(void)str_copy(sb->id, sizeof(sb->id), row->id);
+	(void)str_copy(sb->owner, sizeof(sb->owner), row->owner);
+	(void)str_copy(sb->name, sizeof(sb->name), row->name);
+	(void)str_copy(sb->template, sizeof(sb->template), row->template);
+	if (r == 0)
+		sandbox_set_reason(sb, "%s", row->reason);
+	sb->created_ms = row->created_ms;
+	sb->expires_ms = row->expires_ms;
+	sb->timeout_ms = (uint64_t)row->timeout_ms;
+	sb->idle_ms = (uint64_t)row->idle_ms;
+	sb->remaining_ms = (uint64_t)row->remaining_ms;
+	sb->used_at = now_ms(sb->all);
+	sb->is_found_again = true;
+	/* One being created has no row, and what has ended is not live. */
+	sandbox_adopt_state(sb, i.info.state == SANDBOX_CREATING || !state_is_live(i.info.state)
+					? SANDBOX_RUNNING
+					: i.info.state);
+	return 0;
+}
+
+static int add_row(struct sandboxes *all, const struct sandbox_row *row)
+{
+	struct sandbox *sb = sandbox_alloc(all);
+	int r;
+
+	if (!sb)
+		return -ENOMEM;
+	r = fill(sb, row);
+	if (r == 0)
+		r = sandbox_register(sb);
+	if (r < 0) {
+		sandbox_unref(sb);
+		return r;
+	}
+	return sandbox_set_box(sb, row->box_id);
+}
+
+struct loading {
+	struct sandboxes *all;
+	int r;
+};
+
+static void on_row(void *user, const struct sandbox_row *row)
+{
+	struct loading *l = user;
+
+	if (l->r == 0)
+		l->r = add_row(l->all, row);
+}
+
+int recover_load(struct sandboxes *all, struct err *err)
+{
+	struct loading l = { .all = all };
+	int r = store_load_live_sandboxes(all->store, on_row, &l, err);
+
+	if (r < 0)
+		return r;
+	if (l.r < 0)
+		return err_sys(err, l.r, "load sandboxes");
+	return executions_load(all, err);
+}
+
+/* ---- comparing ---- */
+
+/* What the row says about its clock, in the state in which the box was found. */
+static void set_clock(struct sandbox *sb, bool was_paused)
+{
+	struct sandboxes *all = sb->all;
+	int64_t left = sb->expires_ms - wall_ms(all);
+
+	if (was_paused && sb->state == SANDBOX_RUNNING) {
+		ttl_resume(sb);
+	} else if (!was_paused && sb->expires_ms > 0) {
+		sb->expires_at = now_ms(all) + (uint64_t)(left > 0 ? left : 0);
+		if (sb->expires_at == 0)
+			sb->expires_at = 1;
+		if (sb->state == SANDBOX_PAUSED)
+			ttl_pause(sb);
+	}
+}
+
+/* A row may be one step behind its box: what the box is counts. */
+static void resolve_state(struct sandbox *sb)
+{
+	enum sandbox_state was = sb->state;
+	enum sandbox_state is = sb->is_frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+
+	sb->is_found_again = false;
+	if (was != is)
+		sandbox_adopt_state(sb, is);
+	set_clock(sb, was == SANDBOX_PAUSED || was == SANDBOX_RESUMING);
+	reaper_note(sb);
+	if (was != is)
+		record_put(sb, is, NULL);
+}
+
+static void compare_box(struct sandboxes *all, const struct launch_box_info *b, bool is_ready)
+{
+	struct sandbox *sb = map_get(all->by_id, b->tag, strlen(b->tag));
+
+	if (sb && sb->state == SANDBOX_CREATING && sb->box_id[0] == '\0' && !is_ready)
+		return; /* its claim is on its way */
+	if (!sb || !state_is_live(sb->state) || strcmp(sb->box_id, b->id) != 0) {
+		stop_stranger(all, b->id);
+		return;
+	}
+	sb->is_listed = true;
+	sb->is_frozen = b->frozen != 0;
+}
+
+static void compare_listed(struct sandbox *sb, bool is_ready)
+{
+	if (sb->state == SANDBOX_STOPPING) {
+		stop_destroy(sb);
+		return;
+	}
+	if (sb->is_found_again)
+		resolve_state(sb);
+	if (!sb->guest && is_ready && sb->state != SANDBOX_CREATING)
+		sb->needs_link = true;
+}
+
+static void compare_missing(struct sandbox *sb)
+{
+	bool is_old = sb->is_found_again;
+
+	sb->is_found_again = false;
+	if (sb->state == SANDBOX_STOPPING) {
+		if (!sb->is_destroying)
+			stop_gone(sb);
+		return;
+	}
+	sandbox_set_reason(sb, is_old ? "its box ended while nobody watched" : "its box ended");
+	if (sb->state == SANDBOX_CREATING)
+		sb->is_died = true;
+	else
+		stop_failed(sb);
+}
+
+static struct sandbox *next_to_compare(struct sandboxes *all)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		if (sb->needs_compare) {
+			sb->needs_compare = false;
+			if (state_is_live(sb->state) && sb->box_id[0] != '\0')
+				return sb;
+		}
+	return NULL;
+}
+
+void recover_compare(struct sandboxes *all, const struct provider_reply *r, bool is_ready)
+{
+	struct sandbox *sb;
+
+	LIST_FOREACH (&all->sandboxes, one, struct sandbox, node) {
+		one->is_listed = false;
+		one->needs_compare = true;
+	}
+	for (size_t i = 0; i < r->n_boxes; i++)
+		compare_box(all, &r->boxes[i], is_ready);
+	while ((sb = next_to_compare(all))) { /* anew: users are told of ends on the way */
+		if (sb->is_listed)
+			compare_listed(sb, is_ready);
+		else
+			compare_missing(sb);
+	}
+}
+
+/* ---- being over ---- */
+
+struct ready_answer {
+	struct later later;
+	void (*done)(void *user, const struct err *err);
+	void *user;
+	struct err err;
+};
+
+static void run_ready(struct later *l, bool is_over)
+{
+	struct ready_answer *a = LIST_ENTRY(l, struct ready_answer, later);
+
+	if (!is_over)
+		a->done(a->user, a->err.code ? &a->err : NULL);
+	free(a);
+}
+
+static void finish(struct sandboxes *all, const struct err *err)
+{
+	struct ready_answer *a = calloc(1, sizeof(*a));
+	struct recovery over = all->recovery;
+
+	all->recovery = (struct recovery){ .attaching = over.attaching, .awaited = over.awaited };
+	if (!err) {
+		all->is_recovered = true;
+		executions_clean_spool(all);
+	}
+	if (!over.done)
+		free(a);
+	else if (!a) /* NOTE: without memory, from here. */
+		over.done(over.user, err);
+	else {
+		a->done = over.done;
+		a->user = over.user;
+		if (err)
+			a->err = *err;
+		later_post(all, &a->later, run_ready);
+	}
+}
+
+static bool is_linked(const struct sandboxes *all)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		if (sb->needs_link)
+			return false;
+	return true;
+}
+
+bool recover_is_waiting(const struct sandboxes *all)
+{
+	return all->recovery.done != NULL;
+}
+
+void recover_check(struct sandboxes *all)
+{
+	if (!all->recovery.done || !all->recovery.is_listed)
+		return;
+	if (now_ms(all) >= all->recovery.until_ms ||
+	    (all->recovery.attaching == 0 && all->recovery.awaited == 0 && is_linked(all)))
+		finish(all, NULL);
+}
+
+void recover_settle(struct sandbox *sb)
+{
+	sb->needs_link = false;
+	if (sb->is_awaited) {
+		sb->is_awaited = false;
+		sb->all->recovery.awaited--;
+	}
+	recover_check(sb->all);
+}
+
+void recover_link_ready(struct sandbox *sb)
+{
+	recover_settle(sb);
+	if (sb->waits_for_link)
+		resume_linked(sb);
+}
+
+/* ---- connecting ---- */
+
+static void attach_more(struct sandboxes *all)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
+		if (all->recovery.attaching >= ATTACH_AT_ONCE)
+			return;
+		if (sb->needs_link && !sb->is_attaching)
+			recover_attach(sb);
+	}
+}
+
+bool recover_retry(struct sandboxes *all)
+{
+	if (!all->has_provider || is_linked(all))
+		return false;
+	attach_more(all);
+	return !is_linked(all);
+}
+
+static void on_usage(void *user, const struct provider_reply *r)
+{
+	struct sandbox *sb = user;
+
+	if (r->code == 0)
+		sb->oom_kills = r->usage.oom_kills;
+	sandbox_unref(sb);
+}
+
+/* 0, or why it cannot be reached. */
+static int connect(struct sandbox *sb, const struct provider_reply *r, struct err *err)
+{
+	if (r->code < 0)
+		return err_set(err, -r->code, "%s", r->text);
+	sb->needs_link = false;
+	return link_open(sb, TAKE_FD(r->box->sock), false, err);
+}
+
+static void attached(struct sandbox *sb, const struct provider_reply *reply)
+{
+	struct sandboxes *all = sb->all;
+	struct err err = { 0 };
+	int r;
+
+	if (sb->state == SANDBOX_STOPPING || !state_is_live(sb->state) || sb->guest)
+		return;
+	r = connect(sb, reply, &err);
+	if (r == -EPIPE || r == -EAGAIN)
+		return; /* the launcher's trouble: it is tried again when that is over */
+	if (r < 0) {
+		sandbox_set_reason(sb, "its box cannot be reached: %.180s", err.text);
+		stop_kill(sb);
+		return;
+	}
+	if (all->recovery.done && !sb->is_frozen) {
+		sb->is_awaited = true;
+		all->recovery.awaited++;
+	}
+	/* How often memory ran out before is not what later ends are blamed on. */
+	ask_provider(all,
+		     &(struct ask){ .kind = ASK_USAGE, .box_id = sb->box_id, .is_impatient = true },
+		     on_usage, sandbox_ref(sb));
+}
+
+static void on_attached(void *user, const struct provider_reply *reply)
+{
+	struct sandbox *sb = user;
+	struct sandboxes *all = sb->all;
+
+	sb->is_attaching = false;
+	all->recovery.attaching--;
+	attached(sb, reply);
+	sandbox_unref(sb);
+	if (reply->code != -EAGAIN && reply->code != -EPIPE)
+		attach_more(all);
+	recover_check(all);
+}
+
+void recover_attach(struct sandbox *sb)
+{
+	if (sb->is_attaching)
+		return;
+	sb->is_attaching = true;
+	sb->all->recovery.attaching++;
+	ask_provider(
+		sb->all,
+		&(struct ask){ .kind = ASK_ATTACH, .box_id = sb->box_id, .is_impatient = true },
+		on_attached, sandbox_ref(sb));
+}
+
+/* ---- the provider comes and goes ---- */
+
+static void on_listed(void *user, const struct provider_reply *r)
+{
+	struct sandboxes *all = user;
+	struct err err = { 0 };
+
+	if (!all->recovery.done)
+		return; /* it went again */
+	if (r->code < 0) {
+		(void)err_set(&err, -r->code, "list the boxes: %s", r->text);
+		finish(all, &err);
+		return;
+	}
+	all->recovery.is_listed = true;
+	recover_compare(all, r, true);
+	ask_flush(all);
+	attach_more(all);
+	recover_check(all);
+	tick_need(all);
+}
+
+void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
+			      void (*done)(void *user, const struct err *err), void *user)
+{
+	if (all->recovery.done)
+		sandboxes_provider_lost(all);
+	all->provider = *p;
+	all->has_provider = true;
+	all->recovery.done = done;
+	all->recovery.user = user;
+	all->recovery.is_listed = false;
+	all->recovery.until_ms = now_ms(all) + GUEST_PATIENCE_MS;
+	ask_provider(all, &(struct ask){ .kind = ASK_LIST, .is_impatient = true }, on_listed, all);
+}
+
+void sandboxes_provider_lost(struct sandboxes *all)
+{
+	struct err err = { 0 };
+
+	all->has_provider = false;
+	if (!all->recovery.done)
+		return;
+	(void)err_set(&err, EPIPE, "the launcher is gone");
+	finish(all, &err);
+}

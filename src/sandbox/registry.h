@@ -1,0 +1,259 @@
+/* The inside of the service, shared by its files and known to no other folder: the registry, one
+ * sandbox, and the ways in which something happens later.
+ *
+ * Rules that all files here rely on:
+ * - Callbacks of the service's users come from the loop's next turn (later_post()), or directly
+ * from what a box, the store or the provider says; never from inside a call of the user.
+ * - Callbacks among ourselves (`then`) may come from inside the call when it is refused at once, so
+ *   such a call is the last thing that a function does.
+ * - What the store or the provider will call back is a struct flight: when the registry goes first,
+ *   the flight is left alone and ends without touching anything. */
+#pragma once
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "sandbox/pairs.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/template.h"
+#include "store/store.h"
+#include "telemetry/metrics.h"
+
+struct execution;
+struct guest_client;
+struct map;
+
+#define SANDBOX_TEMPLATE_MAX 63
+#define SANDBOX_TEXT_MAX 239        /* bytes of a reason */
+#define SANDBOX_WAITERS_MAX 1024u   /* callers that share one change of one sandbox */
+#define SANDBOX_EXECUTIONS_MAX 128u /* running at once in one sandbox */
+#define SANDBOX_UNRECORDED_MAX 64u  /* ended ones of a sandbox that the store has not taken */
+#define SANDBOX_FILE_OPS_MAX 32u    /* at once in one sandbox */
+#define PROVIDER_PATIENCE_MS 10000u
+#define GUEST_PATIENCE_MS 10000u /* how long recovery waits for boxes to answer */
+#define TICK_MS 1000u            /* between two tries of what has failed */
+#define SWEEP_MS 60000u          /* between two looks for boxes that nobody knows */
+
+/* ---- later ---- */
+
+/* Runs in the next turn; is_over: the registry is going, only free yourself. */
+struct later {
+	struct list node;
+	void (*run)(struct later *l, bool is_over);
+};
+void later_post(struct sandboxes *all, struct later *l, void (*run)(struct later *l, bool is_over));
+
+struct flight {
+	struct list node;
+	struct sandboxes *all; /* borrowed; NULL: it is gone */
+};
+void flight_begin(struct sandboxes *all, struct flight *f);
+bool flight_end(struct flight *f); /* false: touch nothing but yourself */
+
+/* One caller who waits for a sandbox_cb. */
+struct answer;
+/* NULL without memory: the caller has then been told, at once for once. */
+struct answer *answer_create(struct sandboxes *all, sandbox_cb cb, void *user);
+/* In the next turn. sb may be NULL; err NULL: success. */
+void answer_give(struct answer *a, struct sandbox *sb, const struct err *err);
+void answer_drop(struct answer *a);          /* without a word; takes NULL */
+void answer_mark_existing(struct answer *a); /* sandbox_info() will say is_existing to this one */
+
+/* ---- the registry ---- */
+
+struct recovery { /* from sandboxes_provider_ready() until its callback */
+	void (*done)(void *user, const struct err *err); /* NULL: none is under way */
+	void *user;
+	unsigned attaching; /* provider calls on their way */
+	unsigned awaited;   /* boxes that have not said yet what lives in them */
+	bool is_listed;     /* the boxes are known */
+	uint64_t until_ms;
+};
+
+struct sandboxes {
+	struct loop *loop;         /* borrowed */
+	const struct store *store; /* borrowed */
+	struct metrics *metrics;   /* borrowed or NULL */
+	struct sandbox_settings settings;
+	struct sandbox_clock clock;
+
+	struct provider provider;
+	bool has_provider;
+	bool is_recovered; /* once: rows and boxes were made to agree */
+
+	struct list sandboxes; /* owned, all of them; oldest first */
+	struct map *by_id;     /* borrowed: live ones, and ended ones that are not recorded */
+	struct map *by_name;   /* "owner/name"; the same */
+	struct map *by_box;    /* those that have a box */
+	size_t by_state[SANDBOX_STATE_COUNT];
+	size_t n_running;   /* executions */
+	struct list strays; /* owned: executions whose sandbox is gone, not yet recorded */
+
+	struct list flights; /* calls to store and provider that are not back */
+	struct list asks;    /* of these, calls to the provider */
+	size_t n_asks;
+	struct list later;
+	struct loop_task turn;
+
+	struct list dirty;            /* sandboxes whose row could not be written */
+	struct list dirty_executions; /* ended ones, the same */
+	struct loop_timer *tick;      /* runs while something waits to be tried again */
+	struct loop_timer *reap;
+	struct loop_timer *sweep;
+	uint64_t reap_at_ms; /* 0: not set */
+	unsigned sweeps;
+	bool is_ticking, is_sweeping, is_cutting, is_spool_clean;
+	struct recovery recovery;
+};
+
+enum wait_kind { WAIT_CREATE, WAIT_PAUSE, WAIT_RESUME, WAIT_END, WAIT_COUNT };
+
+struct sandbox {
+	struct list node;
+	struct sandboxes *all; /* borrowed */
+	unsigned refs;
+	char id[ID_LEN + 1], box_id[ID_LEN + 1]; /* box_id "": none yet */
+	char owner[SANDBOX_OWNER_MAX + 1], name[SANDBOX_NAME_MAX + 1];
+	char template[SANDBOX_TEMPLATE_MAX + 1];
+	enum sandbox_state state;
+	char reason[SANDBOX_TEXT_MAX + 1];
+	struct limits limits;
+	struct pairs env, metadata; /* owned */
+
+	bool is_warm, is_existing;
+	bool is_registered; /* in by_id: holds a reference */
+	bool is_recorded;   /* ended, and the store knows */
+	bool is_died;       /* its box ended while it was being created */
+	bool is_destroying; /* the provider was asked */
+	bool is_listed;     /* by the provider, in the list that is looked at */
+	bool needs_compare; /* with that list */
+	bool needs_link;    /* recovery is to attach it */
+	bool is_attaching;
+	bool is_frozen;      /* as listed */
+	bool is_found_again; /* by recovery: executions may be unknown until it is linked */
+	bool is_awaited;     /* recovery waits for what lives in it */
+	bool waits_for_link; /* it is resumed, and ends being so when the box has spoken */
+	uint64_t began_ns, step_ns[STEP_COUNT], claim_us, store_us, total_us;
+
+	int64_t created_ms, expires_ms, ended_ms; /* wall clock */
+	uint64_t timeout_ms, idle_ms, remaining_ms;
+	uint64_t expires_at, used_at; /* monotonic, ms; expires_at 0: never, or it stands still */
+
+	struct list waits[WAIT_COUNT]; /* owned struct answer */
+	size_t n_waits[WAIT_COUNT];
+	struct list dirty; /* in sandboxes.dirty, or self-linked */
+	uint64_t write_seq;
+	int store_error; /* positive errno of the last failed write of it or of its executions */
+
+	struct guest_client *guest; /* owned; NULL: no connection */
+	struct loop_io *io;         /* owned */
+	bool is_guest_ready;
+	uint32_t live_left;  /* executions that the box is still to tell of */
+	uint64_t lost_at_ms; /* when the connection went; 0: it did not */
+	bool has_cut;        /* executions lost their connection in this very dispatch */
+	unsigned relinks;
+	uint32_t oom_kills; /* as last seen */
+
+	struct list executions; /* owned reference each: running, or not yet recorded */
+	size_t n_running, n_unrecorded, n_readers;
+	struct list file_ops; /* owned */
+	size_t n_file_ops;
+};
+
+static inline uint64_t now_ms(const struct sandboxes *all)
+{
+	return all->clock.now_ms(all->clock.user);
+}
+static inline int64_t wall_ms(const struct sandboxes *all)
+{
+	return all->clock.wall_ms(all->clock.user);
+}
+
+/* An empty one, in no table; CREATING. One reference, the caller's. */
+struct sandbox *sandbox_alloc(struct sandboxes *all);
+struct sandbox *sandbox_ref(struct sandbox *sb);
+void sandbox_unref(struct sandbox *sb);
+/* Into by_id and by_name; takes the caller's reference. -ENOMEM. */
+int sandbox_register(struct sandbox *sb);
+void sandbox_unregister(struct sandbox *sb); /* drops that reference: sb may be gone afterwards */
+int sandbox_set_box(struct sandbox *sb, const char *box_id); /* and into by_box */
+void sandbox_drop_box(struct sandbox *sb);
+struct sandbox *sandboxes_by_name(struct sandboxes *all, const char *owner, const char *name);
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
+/* Recovery only: what was found to be so, whatever the row said. */
+void sandbox_adopt_state(struct sandbox *sb, enum sandbox_state s);
+void sandbox_set_reason(struct sandbox *sb, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Why nothing can be done in it now: EBUSY, EPIPE. 0 while it can. */
+int sandbox_check_usable(const struct sandbox *sb, struct err *err);
+
+/* Adds the caller; -EAGAIN (answered) when there are too many. */
+int sandbox_wait(struct sandbox *sb, enum wait_kind kind, struct answer *a);
+void sandbox_tell(struct sandbox *sb, enum wait_kind kind, const struct err *err);
+void sandbox_drop_waits(struct sandbox *sb); /* without a word */
+
+/* ---- recording (record.c) ---- */
+
+/* Writes the row as of now, with this state. A failure is tried again every second until it
+ * succeeds, but for that of one being created. then may be NULL. */
+void record_put(struct sandbox *sb, enum sandbox_state state,
+		void (*then)(struct sandbox *sb, int r));
+void record_answer(struct sandbox *sb, struct answer *a); /* the same, and tells this caller */
+/* Tries again what has failed; false: nothing is left to be tried. */
+bool record_retry(struct sandboxes *all);
+struct err record_error(int r); /* what the caller is told of a failed write */
+
+/* ---- life ---- */
+
+void stop_begin(struct sandbox *sb, const char *reason); /* it is neither creating nor ending */
+void stop_destroy(struct sandbox *sb);                   /* STOPPING: (again) */
+/* Its box is gone, or about to: ends FAILED. The reason is in sb->reason. */
+void stop_failed(struct sandbox *sb);
+/* The same, and the box is destroyed. */
+void stop_kill(struct sandbox *sb);
+/* Its box is gone as asked for. */
+void stop_gone(struct sandbox *sb);
+/* Ended, recorded and without executions: leaves the registry. sb may be gone afterwards. */
+void stop_forget(struct sandbox *sb);
+/* Destroys a box that no sandbox has. */
+void stop_stranger(struct sandboxes *all, const char *box_id);
+
+void ttl_begin(struct sandbox *sb); /* the time to live begins anew, from timeout_ms */
+void ttl_pause(struct sandbox *sb);
+void ttl_resume(struct sandbox *sb);
+
+/* ---- timers (reaper.c) ---- */
+
+void reaper_note(struct sandbox *sb); /* what may end it has changed */
+void reaper_run(struct sandboxes *all);
+void reaper_cut(struct sandboxes *all); /* forgets what ended long ago */
+void tick_need(struct sandboxes *all);
+void tick_run(struct sandboxes *all);
+void sweep_run(struct sandboxes *all);
+
+/* ---- the connection to a box (link.c) ---- */
+
+int link_open(struct sandbox *sb, int fd, bool is_new, struct err *err); /* takes fd */
+/* Executions stay as they are; operations on files fail. */
+void link_close(struct sandbox *sb);
+void link_kick(struct sandbox *sb); /* something was sent: watches for room when it has to wait */
+/* One whose connection was lost: finds it again or gives it up. False: it is settled. */
+bool link_retry(struct sandbox *sb);
+
+/* ---- recovery ---- */
+
+int recover_load(struct sandboxes *all, struct err *err);
+void recover_attach(struct sandbox *sb); /* a new connection */
+/* Makes the registry agree with a list of boxes. is_ready: the provider has just come. */
+void recover_compare(struct sandboxes *all, const struct provider_reply *r, bool is_ready);
+void recover_link_ready(struct sandbox *sb);
+/* An attached or awaited one is gone or has answered. */
+void recover_settle(struct sandbox *sb);
+void recover_check(struct sandboxes *all); /* over? for the tick: also when the time is over */
+bool recover_retry(struct sandboxes *all); /* attaches what is left; false: nothing is */
+bool recover_is_waiting(const struct sandboxes *all);
+void resume_linked(struct sandbox *sb); /* waits_for_link is over */
+
+/* ---- files ---- */
+
+void files_fail(struct sandbox *sb, const char *why);
+void files_drop(struct sandbox *sb); /* without a word */

@@ -1,0 +1,159 @@
+#include "sandbox/row.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "json/jv.h"
+#include "json/jw.h"
+
+#define ROW_WARM (1u << 0) /* sandbox_row.flags */
+#define SPEC_JSON_MAX (64u << 10)
+
+void row_texts_done(struct row_texts *t)
+{
+	buf_done(&t->spec);
+	buf_done(&t->env);
+	buf_done(&t->metadata);
+}
+
+static int write_spec(const struct sandbox *sb, struct buf *b)
+{
+	const struct limits *l = &sb->limits;
+	struct jw w = jw_begin(b);
+
+	jw_object_begin(&w);
+	jw_key(&w, "limits");
+	jw_object_begin(&w);
+	jw_uint_field(&w, "memory", l->memory_bytes);
+	jw_uint_field(&w, "disk", l->disk_bytes);
+	jw_uint_field(&w, "inodes", l->inodes);
+	jw_uint_field(&w, "cpu", l->cpu_milli);
+	jw_uint_field(&w, "cpuMask", l->cpu_mask);
+	jw_uint_field(&w, "pids", l->pids);
+	jw_uint_field(&w, "nofile", l->nofile);
+	jw_object_end(&w);
+	jw_object_end(&w);
+	return jw_end(&w);
+}
+
+static int write_pairs(const struct pairs *p, struct buf *b)
+{
+	struct jw w = jw_begin(b);
+
+	pairs_write(p->items, p->len, &w);
+	return jw_end(&w);
+}
+
+int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_row *ret,
+	     struct row_texts *ret_texts)
+{
+	bool is_paused = state == SANDBOX_PAUSED || state == SANDBOX_RESUMING;
+	int r;
+
+	*ret_texts = (struct row_texts){ 0 };
+	r = write_spec(sb, &ret_texts->spec);
+	if (r == 0)
+		r = write_pairs(&sb->env, &ret_texts->env);
+	if (r == 0)
+		r = write_pairs(&sb->metadata, &ret_texts->metadata);
+	if (r < 0)
+		return r;
+	*ret = (struct sandbox_row){
+		.id = sb->id,
+		.owner = sb->owner,
+		.name = sb->name,
+		.box_id = sb->box_id,
+		.template = sb->template,
+		.reason = sb->reason,
+		.state = (uint8_t)state,
+		.level = LEVEL_STANDARD,
+		.is_live = state_is_live(state),
+		.flags = sb->is_warm ? ROW_WARM : 0,
+		.spec = buf_str(&ret_texts->spec),
+		.env = buf_str(&ret_texts->env),
+		.metadata = buf_str(&ret_texts->metadata),
+		.created_ms = sb->created_ms,
+		.updated_ms = wall_ms(sb->all),
+		.ended_ms = sb->ended_ms,
+		.expires_ms = is_paused ? 0 : sb->expires_ms,
+		.remaining_ms = is_paused ? (int64_t)sb->remaining_ms : 0,
+		.timeout_ms = (int64_t)sb->timeout_ms,
+		.idle_ms = (int64_t)sb->idle_ms,
+	};
+	return 0;
+}
+
+static void read_u32(struct jv object, const char *key, uint32_t *ret)
+{
+	uint64_t v;
+
+	if (jv_u64(jv_get(object, key), &v) == 0 && v <= UINT32_MAX)
+		*ret = (uint32_t)v;
+}
+
+static int read_spec(const char *json, struct limits *ret)
+{
+	struct jv_doc *doc = NULL;
+	struct jv l;
+	int r;
+
+	if (json[0] == '\0')
+		return 0;
+	r = jv_parse(json, strlen(json), SPEC_JSON_MAX, &doc, NULL);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EINVAL;
+	l = jv_get(jv_root(doc), "limits");
+	(void)jv_u64(jv_get(l, "memory"), &ret->memory_bytes);
+	(void)jv_u64(jv_get(l, "disk"), &ret->disk_bytes);
+	(void)jv_u64(jv_get(l, "cpuMask"), &ret->cpu_mask);
+	read_u32(l, "inodes", &ret->inodes);
+	read_u32(l, "cpu", &ret->cpu_milli);
+	read_u32(l, "pids", &ret->pids);
+	read_u32(l, "nofile", &ret->nofile);
+	(void)jv_free(doc);
+	return 0;
+}
+
+int row_read(const struct sandbox_row *row, struct row_info *ret)
+{
+	struct sandbox_info *i = &ret->info;
+	int r;
+
+	*ret = (struct row_info){ 0 };
+	if (row->state >= SANDBOX_STATE_COUNT)
+		return -EINVAL;
+	r = read_spec(row->spec, &i->limits);
+	if (r == 0)
+		r = pairs_parse(row->env, &ret->env);
+	if (r == 0)
+		r = pairs_parse(row->metadata, &ret->metadata);
+	if (r < 0) {
+		row_info_done(ret);
+		return r;
+	}
+	i->id = row->id;
+	i->owner = row->owner;
+	i->name = row->name;
+	i->template = row->template;
+	i->reason = row->reason;
+	i->box_id = row->box_id;
+	i->state = row->state;
+	i->warm = (row->flags & ROW_WARM) != 0;
+	i->env = ret->env.items;
+	i->n_env = ret->env.len;
+	i->metadata = ret->metadata.items;
+	i->n_metadata = ret->metadata.len;
+	i->created_ms = row->created_ms;
+	i->expires_ms = row->expires_ms;
+	i->ended_ms = row->ended_ms;
+	i->timeout_ms = (uint64_t)row->timeout_ms;
+	i->idle_ms = (uint64_t)row->idle_ms;
+	i->remaining_ms = (uint64_t)row->remaining_ms;
+	return 0;
+}
+
+void row_info_done(struct row_info *i)
+{
+	pairs_done(&i->env);
+	pairs_done(&i->metadata);
+}
