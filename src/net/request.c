@@ -1,0 +1,153 @@
+/* What a handler asks of a request. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "net/exchange.h"
+#include "net/http1.h"
+#include "net/percent.h"
+
+#define CLIENT_ID_MAX 128
+
+const char *http_method(const struct http_request *r)
+{
+	return r->head->method;
+}
+
+const char *http_path(const struct http_request *r)
+{
+	return r->head->path;
+}
+
+const char *http_query_string(const struct http_request *r)
+{
+	return r->head->query;
+}
+
+static int decode(struct http_request *r, struct str s, const char **ret)
+{
+	char *text = arena_alloc(r->arena, s.len + 1);
+	ssize_t n;
+
+	if (!text)
+		return -ENOMEM;
+	n = percent_decode(s, true, text);
+	if (n < 0)
+		return (int)n;
+	*ret = text;
+	return 1;
+}
+
+int http_query_next(struct http_request *r, struct str *rest, const char **ret_name,
+		    const char **ret_value)
+{
+	const char *name, *value;
+	struct str pair, key;
+	int n;
+
+	do
+		if (!str_split(rest, '&', &pair))
+			return 0;
+	while (pair.len == 0);
+	key = (struct str){ pair.data, 0 };
+	while (key.len < pair.len && pair.data[key.len] != '=')
+		key.len++;
+	pair.data += key.len;
+	pair.len -= key.len;
+	if (pair.len > 0) { /* the '=' */
+		pair.data++;
+		pair.len--;
+	}
+	n = decode(r, key, &name);
+	if (n > 0)
+		n = decode(r, pair, &value);
+	if (n <= 0)
+		return n;
+	*ret_name = name;
+	*ret_value = value;
+	return 1;
+}
+
+int http_query(struct http_request *r, const char *name, const char **ret)
+{
+	struct str rest = str_of(r->head->query);
+	const char *key, *value;
+	int n;
+
+	while ((n = http_query_next(r, &rest, &key, &value)) > 0) {
+		if (strcmp(key, name) == 0) {
+			*ret = value;
+			return 1;
+		}
+	}
+	return n;
+}
+
+const char *http_header(const struct http_request *r, const char *name)
+{
+	return http1_header(r->head, name);
+}
+
+const char *http_header_at(const struct http_request *r, unsigned index, const char **ret_name)
+{
+	if (index >= r->head->count)
+		return NULL;
+	*ret_name = r->head->fields[index].name;
+	return r->head->fields[index].value;
+}
+
+struct arena *http_arena(struct http_request *r)
+{
+	return r->arena;
+}
+
+const char *http_peer(const struct http_request *r)
+{
+	return r->c.peer;
+}
+
+bool http_is_tls(const struct http_request *r)
+{
+	return r->c.tls != NULL;
+}
+
+const char *http_request_id(const struct http_request *r)
+{
+	return r->id;
+}
+
+const char *http_client_request_id(const struct http_request *r)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._:-";
+	const char *id = http1_header(r->head, "x-request-id");
+	size_t n = id ? strspn(id, allowed) : 0;
+
+	return n > 0 && n <= CLIENT_ID_MAX && id[n] == '\0' ? id : NULL;
+}
+
+void *http_user(const struct http_request *r, unsigned slot)
+{
+	assert(slot < HTTP_USER_SLOTS);
+	return r->user[slot];
+}
+
+void http_user_set(struct http_request *r, unsigned slot, void *p)
+{
+	assert(slot < HTTP_USER_SLOTS);
+	r->user[slot] = p;
+}
+
+struct loop *http_loop(const struct http_request *r)
+{
+	return r->c.loop;
+}
+
+void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_request *r),
+		  void *user)
+{
+	r->gone = gone;
+	r->gone_user = user;
+}
