@@ -9,10 +9,11 @@
 #include "store/place.h"
 #include "store/write.h"
 
-/* Pages of the log: above the first, what no reader needs is moved; above the second, new readers
- * wait until all is, so that a steady stream of them cannot let it grow without end. */
+/* The log is moved every so many pages, as far as its readers let us; from the second number on
+ * they are waited for, a little, so that a steady stream of them cannot let it grow without end. */
 #define LOG_PAGES 1000
 #define LOG_PAGES_MAX (8 * LOG_PAGES)
+#define READERS_MS 100
 
 static int try_begin(struct batch *b, bool is_durable)
 {
@@ -151,25 +152,27 @@ void batch_run(struct batch *b, struct list *jobs, size_t n)
 	finish(jobs);
 }
 
-static int checkpoint(struct batch *b, int mode)
-{
-	int r = conn_errno(b->conn, sqlite3_wal_checkpoint_v2(b->conn->db, NULL, mode, NULL, NULL));
-
-	if (r == 0)
-		b->conn->wal_pages = 0; /* until the next commit says otherwise */
-	return r;
-}
-
 void batch_checkpoint(struct batch *b)
 {
-	if (b->conn->wal_pages < LOG_PAGES)
+	struct conn *c = b->conn;
+	int mode = SQLITE_CHECKPOINT_PASSIVE;
+
+	if (c->wal_pages < c->wal_moved)
+		c->wal_moved = 0; /* it has begun anew */
+	if (c->wal_pages - c->wal_moved < LOG_PAGES)
 		return;
-	(void)checkpoint(b, b->conn->wal_pages < LOG_PAGES_MAX ? SQLITE_CHECKPOINT_PASSIVE
-							       : SQLITE_CHECKPOINT_RESTART);
+	if (c->wal_pages >= LOG_PAGES_MAX)
+		mode = SQLITE_CHECKPOINT_RESTART;
+	conn_set_patience(c, READERS_MS);
+	(void)sqlite3_wal_checkpoint_v2(c->db, NULL, mode, NULL, NULL);
+	conn_set_patience(c, 0);
+	c->wal_moved = c->wal_pages;
 }
 
 /* A checkpoint begins with an fsync of the log. */
 int batch_flush(struct batch *b)
 {
-	return checkpoint(b, SQLITE_CHECKPOINT_PASSIVE);
+	return conn_errno(b->conn,
+			  sqlite3_wal_checkpoint_v2(b->conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+						    NULL, NULL));
 }

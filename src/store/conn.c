@@ -135,6 +135,11 @@ int conn_set_sync(struct conn *c, bool full)
 	return r;
 }
 
+void conn_set_patience(struct conn *c, int ms)
+{
+	(void)sqlite3_busy_timeout(c->db, ms ? ms : BUSY_MS);
+}
+
 static int note_wal(void *user, sqlite3 *db, const char *name, int pages)
 {
 	struct conn *c = user;
@@ -165,7 +170,7 @@ static int configure(struct conn *c, enum conn_mode mode, struct err *err)
 	int rc;
 
 	sqlite3_extended_result_codes(c->db, 1);
-	sqlite3_busy_timeout(c->db, BUSY_MS);
+	conn_set_patience(c, 0);
 	sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
 	sqlite3_limit(c->db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

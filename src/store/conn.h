@@ -23,6 +23,7 @@ struct conn {
 	sqlite3 *db;                        /* owned */
 	sqlite3_stmt *puts[JOB_KIND_COUNT]; /* owned; prepared when first wanted */
 	int wal_pages;                      /* in the log after the last commit */
+	int wal_moved; /* and how many there were when it was last moved to the database */
 	bool is_full_sync;
 };
 
@@ -38,6 +39,9 @@ bool conn_is_own_fault(int r);
 int conn_exec(struct conn *c, const char *sql);
 /* How commits from now on are brought to disk: FULL waits for it. Outside a transaction. */
 int conn_set_sync(struct conn *c, bool full);
+
+/* How long to wait for others' locks; 0: the usual time. */
+void conn_set_patience(struct conn *c, int ms);
 
 void conn_finalize(sqlite3_stmt *stmt);
 CLEANUP_FUNC(sqlite3_stmt *, conn_finalize)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +66,17 @@ void store_rig_end(struct store_rig *rig)
 	store_close(&rig->st);
 	if (rig->dir[0])
 		remove_dir(rig->dir);
+}
+
+sqlite3 *store_rig_beside(const struct store_rig *rig)
+{
+	char path[128];
+	sqlite3 *db;
+
+	assert_int_equal(str_format(path, sizeof(path), "%s/holt.db", rig->dir), 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+	return db;
 }
 
 void store_rig_wait(const struct store *st, const size_t *count, size_t want)

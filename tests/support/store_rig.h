@@ -24,6 +24,9 @@ void store_rig_open(struct store_rig *rig);
 void store_rig_open_memory(struct store_rig *rig);
 void store_rig_end(struct store_rig *rig); /* closes, and removes the directory */
 
+/* Another connection to the same database, as a person's shell would have. The test closes it. */
+struct sqlite3 *store_rig_beside(const struct store_rig *rig);
+
 /* Dispatches until *count is at least want; fails the test after 20 seconds. */
 void store_rig_wait(const struct store *st, const size_t *count, size_t want);
 /* One write, waited for: its result. A refusal fails the test. */

@@ -128,11 +128,8 @@ static void a_failing_disk_is_told_and_healed(void **state)
 /* A change of somebody else's: what the store has read so far counts no more. */
 static void change_beside(const struct store_rig *rig)
 {
-	char path[128];
-	sqlite3 *db;
+	sqlite3 *db = store_rig_beside(rig);
 
-	assert_int_equal(str_format(path, sizeof(path), "%s/holt.db", rig->dir), 0);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(db, "INSERT INTO meta VALUES ('beside', '')", NULL, NULL, NULL),
 		SQLITE_OK);
@@ -317,7 +314,6 @@ static void what_fits_is_written_beside_what_does_not(void **state)
 	struct sandbox_row b = store_rig_sandbox("b");
 	struct store_results done = { .n = 0 };
 	struct store_rig rig;
-	char path[128];
 	sqlite3 *other;
 
 	(void)state;
@@ -326,8 +322,7 @@ static void what_fits_is_written_beside_what_does_not(void **state)
 	store_rig_open(&rig);
 	big.env = text;
 	/* Held up, so that the three are one batch. */
-	assert_int_equal(str_format(path, sizeof(path), "%s/holt.db", rig.dir), 0);
-	assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+	other = store_rig_beside(&rig);
 	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(store_probe(&rig.st, NULL, NULL), 0);
 	usleep(50000);

@@ -1,7 +1,6 @@
 /* The queues and threads of the embedded store. A lock of another connection's holds the writer up,
  * so that what is queued meanwhile is known to share a commit. */
 #include <errno.h>
-#include <poll.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -63,11 +62,8 @@ static void open_with(struct store_rig *rig, struct store_options options)
 
 static sqlite3 *hold(const struct store_rig *rig)
 {
-	char path[128];
-	sqlite3 *db;
+	sqlite3 *db = store_rig_beside(rig);
 
-	assert_int_equal(str_format(path, sizeof(path), "%s/holt.db", rig->dir), 0);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	return db;
 }
@@ -396,43 +392,6 @@ static void a_query_sees_all_that_was_called_back(void **state)
 	store_rig_end(&rig);
 }
 
-static long long log_size(const struct store_rig *rig)
-{
-	char path[128];
-	FILE *f;
-	long long n;
-
-	assert_int_equal(str_format(path, sizeof(path), "%s/holt.db-wal", rig->dir), 0);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_int_equal(fseek(f, 0, SEEK_END), 0);
-	n = ftell(f);
-	(void)fclose(f);
-	return n;
-}
-
-static void the_log_does_not_grow_without_end(void **state)
-{
-	_free_ char *text = store_rig_text(1 << 20);
-	struct sandbox_row row = store_rig_sandbox("s");
-	struct store_seen seen = { 0 };
-	struct store_rig rig;
-
-	(void)state;
-	open_with(&rig, (struct store_options){ 0 });
-	row.env = text;
-	for (size_t i = 0; i < 100; i++) {
-		assert_int_equal(store_rig_put_sandbox(&rig.st, &row), 0);
-		/* A reader that is there almost all the time. */
-		assert_int_equal(store_get_sandbox(&rig.st, "s", store_rig_see_sandboxes, &seen),
-				 0);
-		seen.ids[0] = '\0';
-	}
-	store_rig_wait(&rig.st, &seen.calls, 100);
-	assert_true(log_size(&rig) < 50 << 20); /* of a hundred megabytes written */
-	store_rig_end(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,7 +407,6 @@ int main(void)
 		cmocka_unit_test(a_durable_store_waits_for_the_disk_each_time),
 		cmocka_unit_test(a_flush_waits_for_what_was_queued),
 		cmocka_unit_test(a_query_sees_all_that_was_called_back),
-		cmocka_unit_test(the_log_does_not_grow_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
