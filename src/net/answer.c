@@ -105,6 +105,22 @@ static bool begin(struct http_request *r, int status, const char *content_type, 
 	return false;
 }
 
+void answer_upgrade(struct http_request *r)
+{
+	struct iovec part;
+
+	assert(r->active && r->answer == ANSWER_NONE && r->c.state == CONN_OPEN);
+	r->answer = ANSWER_BEGUN;
+	r->status = 101;
+	r->no_body = true;
+	if (make_head(r, 101, NULL, -1) < 0) {
+		conn_fail(&r->c);
+		return;
+	}
+	part = (struct iovec){ r->c.server->head.data, r->c.server->head.len };
+	conn_send(&r->c, &part, 1);
+}
+
 void http_reply(struct http_request *r, int status, const char *content_type, const void *data,
 		size_t n)
 {

@@ -149,6 +149,23 @@ void exchange_answered(struct http_request *r)
 	conn_resume(&r->c);
 }
 
+void exchange_upgrade(struct http_request *r, const struct conn_ops *ops)
+{
+	r->close_after = false;
+	r->gone = r->drained = NULL;
+	answer_upgrade(r);
+	r->c.ops = ops;
+}
+
+void exchange_leave_upgrade(struct http_request *r, bool linger)
+{
+	r->c.ops = &http_ops;
+	r->answer = ANSWER_ENDED;
+	r->close_after = true;
+	r->is_bad = linger;
+	exchange_over(r);
+}
+
 void exchange_tell_gone(struct http_request *r)
 {
 	void (*gone)(void *user, struct http_request *r) = r->gone;

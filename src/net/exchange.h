@@ -13,6 +13,7 @@
 struct arena;
 struct http1;
 struct http1_head;
+struct ws;
 
 enum body_mode {
 	BODY_UNTAKEN, /* nobody has said what to do with it: it is not read */
@@ -65,6 +66,7 @@ struct http_request {
 	void *gone_user;
 	void (*drained)(void *user, struct http_request *r);
 	void *drained_user;
+	struct ws *ws; /* owned by itself; what became of the request, or NULL */
 	void (*tick)(struct http_request *r, uint64_t now_ms); /* of an SSE stream, or NULL */
 };
 
@@ -77,6 +79,10 @@ bool exchange_is_forgotten(struct conn *c);
 void exchange_answered(struct http_request *r);
 /* The request is over without more ado: an abort, an upgrade's end. */
 void exchange_over(struct http_request *r);
+/* Answers 101 with the added headers; from now on the bytes are ops'. Until the end of that: */
+void exchange_upgrade(struct http_request *r, const struct conn_ops *ops);
+void exchange_leave_upgrade(struct http_request *r, bool linger);
+void answer_upgrade(struct http_request *r); /* answer.c */
 /* Tells whoever waits that this request ends here. */
 void exchange_tell_gone(struct http_request *r);
 /* Answers with an error of our own and closes. The handler has been told or never knew. */
