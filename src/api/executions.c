@@ -98,7 +98,7 @@ static void started(void *user, struct execution *x, const struct err *err)
 	if (plan->stdin_text)
 		r = feed_start(run->call->api, x, plan->stdin_text, plan->stdin_len, true, NULL,
 			       NULL, NULL);
-	if (r < 0 && r != -EPIPE) { /* one that is over already needs no input */
+	if (r < 0 && r != -EPIPE && r != -ESRCH) { /* one that is over needs no input */
 		(void)exec_cancel(x);
 		return problem_reply(run->call, &(struct err){ -r, "standard input" });
 	}

@@ -13,9 +13,9 @@ struct feed; /* opaque */
 #define FEED_MAX (1u << 20) /* bytes of one */
 #define FEED_LINE_MAX 16u   /* that wait for one execution */
 
-/* Copies. 1: all of it was taken; 0: it waits, and done() comes once, with 0 or -EPIPE (the
- * execution has ended or its input is closed); or -EPIPE, -EAGAIN (the line is full), -E2BIG,
- * -ENOMEM. eof closes the input behind it. done may be NULL. */
+/* Copies. 1: all of it was taken; 0: it waits, and done() comes once, with 0 or an error of
+ * exec_stdin(); or such an error, -EAGAIN (the line is full), -E2BIG, -ENOMEM. eof closes the input
+ * behind it. done may be NULL. */
 int feed_start(struct api *api, struct execution *x, const void *data, size_t n, bool eof,
 	       void (*done)(void *user, int r), void *user, struct feed **ret);
 /* done() does not come any more; the bytes still go their way. Takes NULL. */

@@ -127,7 +127,7 @@ static void taken(void *user, int r)
 {
 	struct pty *p = user;
 
-	(void)r; /* a terminal that is over says so by its exit */
+	(void)r;
 	p->feed = NULL;
 	ws_pause(p->ws, false);
 }
@@ -140,9 +140,10 @@ static void on_bytes(struct pty *p, const void *data, size_t n)
 		return;
 	r = feed_start(p->api, p->x, data, n, false, taken, p, &p->feed);
 	if (r == 0)
-		ws_pause(p->ws, true); /* the program does not read: neither do we */
-	else if (r < 0 && r != -EPIPE)
-		socket_send_error(p->ws, 503, NULL, "the input was not taken", NULL);
+		ws_pause(p->ws, true);                /* the program does not read: neither do we */
+	else if (r < 0 && r != -EPIPE && r != -ESRCH) /* one that is over says so by its exit */
+		socket_send_error(p->ws, r == -EBUSY ? 409 : 503, NULL, "the input was not taken",
+				  NULL);
 }
 
 enum control_type { CONTROL_RESIZE, CONTROL_SIGNAL, CONTROL_PING };
