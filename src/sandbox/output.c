@@ -336,14 +336,12 @@ int output_collect(const struct output *o, int stream, struct buf *ret)
 
 /* ---- in a file ---- */
 
-static int map_file(int fd, size_t size, struct head **ret)
+/* NULL and errno. */
+static struct head *map_file(int fd, size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (p == MAP_FAILED)
-		return -errno;
-	*ret = p;
-	return 0;
+	return p == MAP_FAILED ? NULL : p;
 }
 
 int output_persist(struct output *o, int dir_fd, const char *name)
@@ -357,9 +355,11 @@ int output_persist(struct output *o, int dir_fd, const char *name)
 		return -errno;
 	/* Every block of it now: a write into a hole of a full disk would be the end of us. */
 	r = -posix_fallocate(fd, 0, (off_t)size);
-	if (r == 0)
-		r = map_file(fd, size, &h);
-	if (r < 0) {
+	if (r == 0) {
+		h = map_file(fd, size);
+		r = h ? 0 : -errno;
+	}
+	if (!h) {
 		(void)unlinkat(dir_fd, name, 0);
 		return r;
 	}
@@ -400,7 +400,6 @@ int output_open(int dir_fd, const char *name, struct output **ret, struct err *e
 	_close_ int fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_(output_free_p) struct output *o = NULL;
 	struct stat st;
-	int r;
 
 	if (fd < 0)
 		return err_sys(err, errno, "output '%s'", name);
@@ -412,9 +411,9 @@ int output_open(int dir_fd, const char *name, struct output **ret, struct err *e
 	o = output_create(OUTPUT_KEEP_MIN);
 	if (!o)
 		return err_sys(err, ENOMEM, "output '%s'", name);
-	r = map_file(fd, (size_t)st.st_size, &o->head);
-	if (r < 0)
-		return err_sys(err, r, "output '%s'", name);
+	o->head = map_file(fd, (size_t)st.st_size);
+	if (!o->head)
+		return err_sys(err, errno, "output '%s'", name);
 	o->mapped = (size_t)st.st_size;
 	if (!is_sound(o->head, o->mapped))
 		return err_set(err, EBADMSG, "output '%s' is damaged", name);
