@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/place.h"
 #include "store/write.h"
 
@@ -17,23 +17,23 @@
 
 static int try_begin(struct batch *b, bool is_durable)
 {
-	int r = conn_set_sync(b->conn, is_durable);
+	int r = db_set_sync(b->conn, is_durable);
 
-	return r < 0 ? r : conn_exec(b->conn, "BEGIN IMMEDIATE");
+	return r < 0 ? r : db_exec(b->conn, "BEGIN IMMEDIATE");
 }
 
 /* The old connection goes only when there is a new one: the last to close takes the log's index
  * with it, and on a disk that cannot be written to nobody could read any more. */
 static bool reconnect(struct batch *b)
 {
-	struct conn *fresh;
+	struct db *fresh;
 	struct err err = { 0 };
 
-	if (conn_open(b->place->path, CONN_WRITER, &fresh, &err) < 0) {
+	if (db_open(b->place->path, CONN_WRITER, &fresh, &err) < 0) {
 		log_debug("store", "reopen: %s", err.text);
 		return false;
 	}
-	conn_close(b->conn);
+	db_close(b->conn);
 	b->conn = fresh;
 	return true;
 }
@@ -57,12 +57,12 @@ static void give_up(struct batch *b)
 {
 	log_debug("store", "transaction: %s", sqlite3_errmsg(b->conn->db));
 	if (!sqlite3_get_autocommit(b->conn->db))
-		(void)conn_exec(b->conn, "ROLLBACK");
+		(void)db_exec(b->conn, "ROLLBACK");
 }
 
 static int commit(struct batch *b)
 {
-	int r = conn_exec(b->conn, "COMMIT");
+	int r = db_exec(b->conn, "COMMIT");
 
 	if (r < 0)
 		give_up(b);
@@ -73,7 +73,7 @@ static int commit(struct batch *b)
 static int apply(struct batch *b, struct store_job *job)
 {
 	job->result = write_apply(b->conn, job);
-	if (job->result >= 0 || conn_is_own_fault(job->result))
+	if (job->result >= 0 || db_is_own_fault(job->result))
 		return 0;
 	return job->result;
 }
@@ -154,7 +154,7 @@ void batch_run(struct batch *b, struct list *jobs, size_t n)
 
 void batch_checkpoint(struct batch *b)
 {
-	struct conn *c = b->conn;
+	struct db *c = b->conn;
 	int mode = SQLITE_CHECKPOINT_PASSIVE;
 
 	if (c->wal_pages < c->wal_moved)
@@ -163,16 +163,15 @@ void batch_checkpoint(struct batch *b)
 		return;
 	if (c->wal_pages >= LOG_PAGES_MAX)
 		mode = SQLITE_CHECKPOINT_RESTART;
-	conn_set_patience(c, READERS_MS);
+	db_set_patience(c, READERS_MS);
 	(void)sqlite3_wal_checkpoint_v2(c->db, NULL, mode, NULL, NULL);
-	conn_set_patience(c, 0);
+	db_set_patience(c, 0);
 	c->wal_moved = c->wal_pages;
 }
 
 /* A checkpoint begins with an fsync of the log. */
 int batch_flush(struct batch *b)
 {
-	return conn_errno(b->conn,
-			  sqlite3_wal_checkpoint_v2(b->conn->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
-						    NULL, NULL));
+	return db_errno(b->conn, sqlite3_wal_checkpoint_v2(b->conn->db, NULL,
+							   SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
 }

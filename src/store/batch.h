@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct conn;
+struct db;
 struct list;
 struct place;
 
 struct batch {
 	const struct place *place; /* borrowed; NULL: the connection cannot be made anew */
-	struct conn *conn;         /* owned by whoever has the batch; another one after a failure */
+	struct db *conn;           /* owned by whoever has the batch; another one after a failure */
 	bool is_durable;           /* every commit, not only those that ask for it */
 };
 

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "store/batch.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/job.h"
 #include "store/migrate.h"
 #include "store/read.h"
@@ -124,7 +124,7 @@ static void memory_close(void *self)
 	m->is_closing = true;
 	m->faults->is_held = false;
 	memory_dispatch(m);
-	conn_close(m->batch.conn);
+	db_close(m->batch.conn);
 	m->event_fd = fd_close(m->event_fd);
 	free(m);
 }
@@ -153,7 +153,7 @@ int store_open_memory(struct store_faults *faults, struct store *ret, struct err
 	m->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = m->event_fd < 0 ? err_sys(err, errno, "store") : 0;
 	if (r == 0)
-		r = conn_open(NULL, CONN_MEMORY, &m->batch.conn, err);
+		r = db_open(NULL, CONN_MEMORY, &m->batch.conn, err);
 	list = migrate_list(&n);
 	if (r == 0)
 		r = migrate_run(m->batch.conn, list, n, err);

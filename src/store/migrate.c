@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "crypto/hash.h"
-#include "store/conn.h"
+#include "store/db.h"
 
 __asm__(".section .rodata\n"
 	"store_0001_initial:\n"
@@ -61,10 +61,10 @@ static int check_one(sqlite3_stmt *stmt, const struct migration *list, size_t n,
 }
 
 /* *ret_done: how many of the list are in the database. */
-static int check(struct conn *c, const struct migration *list, size_t n, size_t *ret_done,
+static int check(struct db *c, const struct migration *list, size_t n, size_t *ret_done,
 		 struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	size_t done = 0;
 	int rc, r;
 
@@ -72,7 +72,7 @@ static int check(struct conn *c, const struct migration *list, size_t n, size_t 
 				"SELECT number, sha256 FROM schema_migrations ORDER BY number", -1,
 				&stmt, NULL);
 	if (rc != SQLITE_OK)
-		return conn_err(c, rc, err, "schema_migrations");
+		return db_err(c, rc, err, "schema_migrations");
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		r = check_one(stmt, list, n, (unsigned)done + 1, err);
 		if (r < 0)
@@ -80,14 +80,14 @@ static int check(struct conn *c, const struct migration *list, size_t n, size_t 
 		done++;
 	}
 	if (rc != SQLITE_DONE)
-		return conn_err(c, rc, err, "schema_migrations");
+		return db_err(c, rc, err, "schema_migrations");
 	*ret_done = done;
 	return 0;
 }
 
-static int record(struct conn *c, const struct migration *m, struct err *err)
+static int record(struct db *c, const struct migration *m, struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	uint8_t hash[HASH_LEN];
 	int rc, r;
 
@@ -106,40 +106,40 @@ static int record(struct conn *c, const struct migration *m, struct err *err)
 		rc = sqlite3_bind_int64(stmt, 4, clock_wall_ms());
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
-	return rc == SQLITE_DONE ? 0 : conn_err(c, rc, err, "schema_migrations");
+	return rc == SQLITE_DONE ? 0 : db_err(c, rc, err, "schema_migrations");
 }
 
-static int apply_in(struct conn *c, const struct migration *m, struct err *err)
+static int apply_in(struct db *c, const struct migration *m, struct err *err)
 {
 	int rc, r;
 
 	rc = sqlite3_exec(c->db, m->sql, NULL, NULL, NULL);
 	if (rc != SQLITE_OK)
-		return conn_err(c, rc, err, m->name);
+		return db_err(c, rc, err, m->name);
 	r = record(c, m, err);
 	if (r < 0)
 		return r;
 	rc = sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
-	return rc == SQLITE_OK ? 0 : conn_err(c, rc, err, m->name);
+	return rc == SQLITE_OK ? 0 : db_err(c, rc, err, m->name);
 }
 
 /* With its record in one transaction: there is no database with half a migration. */
-static int apply(struct conn *c, const struct migration *m, struct err *err)
+static int apply(struct db *c, const struct migration *m, struct err *err)
 {
 	int rc = sqlite3_exec(c->db, "BEGIN IMMEDIATE", NULL, NULL, NULL), r;
 
 	if (rc != SQLITE_OK)
-		return conn_err(c, rc, err, m->name);
+		return db_err(c, rc, err, m->name);
 	r = apply_in(c, m, err);
 	if (r < 0)
-		(void)conn_exec(c, "ROLLBACK");
+		(void)db_exec(c, "ROLLBACK");
 	return r;
 }
 
 /* A database of somebody else's has tables, but not ours. */
-static int begin(struct conn *c, struct err *err)
+static int begin(struct db *c, struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(c->db,
 				    "SELECT count(*), sum(name = 'schema_migrations')"
 				    " FROM sqlite_schema WHERE type = 'table'",
@@ -148,19 +148,19 @@ static int begin(struct conn *c, struct err *err)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
 	if (rc != SQLITE_ROW)
-		return conn_err(c, rc, err, "schema");
+		return db_err(c, rc, err, "schema");
 	if (sqlite3_column_int(stmt, 0) > 0 && sqlite3_column_int(stmt, 1) == 0)
 		return err_set(err, EPROTO, "the database has tables that are not ours");
-	conn_finalize(TAKE(stmt));
+	db_finalize(TAKE(stmt));
 	rc = sqlite3_exec(c->db,
 			  "CREATE TABLE IF NOT EXISTS schema_migrations ("
 			  "number INTEGER PRIMARY KEY, name TEXT NOT NULL, sha256 BLOB NOT NULL,"
 			  " applied_ms INTEGER NOT NULL) STRICT",
 			  NULL, NULL, NULL);
-	return rc == SQLITE_OK ? 0 : conn_err(c, rc, err, "schema_migrations");
+	return rc == SQLITE_OK ? 0 : db_err(c, rc, err, "schema_migrations");
 }
 
-int migrate_run(struct conn *c, const struct migration *list, size_t n, struct err *err)
+int migrate_run(struct db *c, const struct migration *list, size_t n, struct err *err)
 {
 	size_t done = 0;
 	int r;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-struct conn;
+struct db;
 struct err;
 
 struct migration {
@@ -16,4 +16,4 @@ struct migration {
 const struct migration *migrate_list(size_t *ret_n); /* all that this version has */
 /* Checks what was applied and applies the rest. -EPROTO: what was applied is not what we have, or
  * is more than we have. */
-int migrate_run(struct conn *c, const struct migration *list, size_t n, struct err *err);
+int migrate_run(struct db *c, const struct migration *list, size_t n, struct err *err);

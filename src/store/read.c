@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/rows.h"
 
 #define PARAMS_MAX (16 + 2 * STORE_FILTER_PAIRS_MAX)
@@ -114,20 +114,20 @@ static void build(struct query *q, const struct store_job *job)
 	}
 }
 
-static int prepare(struct conn *c, const struct store_job *job, sqlite3_stmt **ret)
+static int prepare(struct db *c, const struct store_job *job, sqlite3_stmt **ret)
 {
 	struct query q = { 0 };
 	int r;
 
 	build(&q, job);
-	r = q.sql.failed ? -ENOMEM : conn_prepare(c, buf_str(&q.sql), ret);
+	r = q.sql.failed ? -ENOMEM : db_prepare(c, buf_str(&q.sql), ret);
 	buf_done(&q.sql);
 	for (size_t i = 0; i < q.n_params && r == 0; i++) {
 		const struct param *p = &q.params[i];
 		int at = (int)i + 1;
 
-		r = conn_errno(c, p->text ? sqlite3_bind_text(*ret, at, p->text, -1, SQLITE_STATIC)
-					  : sqlite3_bind_int64(*ret, at, p->number));
+		r = db_errno(c, p->text ? sqlite3_bind_text(*ret, at, p->text, -1, SQLITE_STATIC)
+					: sqlite3_bind_int64(*ret, at, p->number));
 	}
 	return r;
 }
@@ -141,15 +141,15 @@ static int take_row(struct store_job *job, sqlite3_stmt *stmt)
 		job->more = true;
 		return 0;
 	}
-	r = conn_read_row(stmt, t, job->arena, (char *)job->rows + job->n_rows * t->row_size);
+	r = db_read_row(stmt, t, job->arena, (char *)job->rows + job->n_rows * t->row_size);
 	if (r == 0)
 		job->n_rows++;
 	return r;
 }
 
-int read_query(struct conn *c, struct store_job *job)
+int read_query(struct db *c, struct store_job *job)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	int r = prepare(c, job, &stmt), rc = SQLITE_DONE;
 
 	if (r < 0)
@@ -160,7 +160,7 @@ int read_query(struct conn *c, struct store_job *job)
 	while (r == 0 && !job->more && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
 		r = take_row(job, stmt);
 	if (r == 0)
-		r = conn_errno(c, rc);
+		r = db_errno(c, rc);
 	if (r == 0 && job->id && job->n_rows == 0 && job->kind != JOB_LIST_EXECUTIONS)
 		r = -ENOENT;
 	if (r < 0)
@@ -168,9 +168,9 @@ int read_query(struct conn *c, struct store_job *job)
 	return r;
 }
 
-int read_load(struct conn *c, const struct store_job *job)
+int read_load(struct db *c, const struct store_job *job)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	const struct row_table *t = job_type(job)->table;
 	union {
 		struct key_row key;
@@ -181,9 +181,9 @@ int read_load(struct conn *c, const struct store_job *job)
 
 	memset(&row, 0, sizeof(row));
 	while (r == 0 && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		r = conn_read_row(stmt, t, NULL, &row);
+		r = db_read_row(stmt, t, NULL, &row);
 		if (r == 0)
 			job_call_each(job, &row);
 	}
-	return r < 0 ? r : conn_errno(c, rc);
+	return r < 0 ? r : db_errno(c, rc);
 }

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "store/batch.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/job.h"
 #include "store/place.h"
 #include "store/read.h"
@@ -27,7 +27,7 @@
 struct sqlite {
 	struct place place;
 	struct batch batch; /* the writer's; the opener's before it starts and after it has ended */
-	struct conn *conn;  /* owned, the reader's: NULL until it is needed */
+	struct db *conn;    /* owned, the reader's: NULL until it is needed */
 	size_t queue_max, queue_bytes_max;
 	void (*on_write)(void *user, int r, uint64_t took_us, size_t batch);
 	void *user;
@@ -158,11 +158,11 @@ static int answer_query(struct sqlite *s, struct store_job *job)
 	int r = 0;
 
 	if (!s->conn)
-		r = conn_open(s->place.path, CONN_READER, &s->conn, &err);
+		r = db_open(s->place.path, CONN_READER, &s->conn, &err);
 	if (r == 0)
 		r = read_query(s->conn, job);
-	if (r < 0 && !conn_is_own_fault(r))
-		s->conn = conn_close(s->conn); /* the next one begins afresh */
+	if (r < 0 && !db_is_own_fault(r))
+		s->conn = db_close(s->conn); /* the next one begins afresh */
 	return r;
 }
 
@@ -228,11 +228,11 @@ static int sqlite_submit(void *self, struct store_job *job)
 
 static int sqlite_load(void *self, struct store_job *job, struct err *err)
 {
-	_cleanup_(conn_close_p) struct conn *c = NULL;
+	_cleanup_(db_close_p) struct db *c = NULL;
 	struct sqlite *s = self;
 	int r;
 
-	r = conn_open(s->place.path, CONN_READER, &c, err);
+	r = db_open(s->place.path, CONN_READER, &c, err);
 	if (r < 0)
 		return r;
 	r = read_load(c, job);
@@ -331,8 +331,8 @@ static void sqlite_close(void *self)
 		job->result = -ECANCELED;
 	post(s, &s->queries);
 	sqlite_dispatch(s);
-	s->conn = conn_close(s->conn);
-	s->batch.conn = conn_close(s->batch.conn);
+	s->conn = db_close(s->conn);
+	s->batch.conn = db_close(s->batch.conn);
 	place_close(&s->place);
 	s->event_fd = fd_close(s->event_fd);
 	(void)pthread_cond_destroy(&s->flushed);

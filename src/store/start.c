@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/migrate.h"
 #include "store/place.h"
 
@@ -20,35 +20,35 @@ static void read_boot(char boot[BOOT_ID_SIZE])
 }
 
 /* Was the database opened for the last time since the machine was started? */
-static bool is_same_boot(struct conn *c, const char *boot)
+static bool is_same_boot(struct db *c, const char *boot)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 
-	if (conn_prepare(c, "SELECT 1 FROM meta WHERE name = 'boot' AND text = ?1", &stmt) < 0)
+	if (db_prepare(c, "SELECT 1 FROM meta WHERE name = 'boot' AND text = ?1", &stmt) < 0)
 		return false; /* no tables yet */
 	(void)sqlite3_bind_text(stmt, 1, boot, -1, SQLITE_STATIC);
 	return *boot && sqlite3_step(stmt) == SQLITE_ROW;
 }
 
-static int check_health(struct conn *c, struct err *err)
+static int check_health(struct db *c, struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	const char *text;
 	int rc = sqlite3_prepare_v2(c->db, "PRAGMA quick_check(1)", -1, &stmt, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
 	if (rc != SQLITE_ROW)
-		return conn_err(c, rc, err, "check");
+		return db_err(c, rc, err, "check");
 	text = (const char *)sqlite3_column_text(stmt, 0);
 	if (text && strcmp(text, "ok") == 0)
 		return 0;
 	return err_set(err, EUCLEAN, "it is damaged: %.120s", text ? text : "no memory");
 }
 
-static int note_boot(struct conn *c, const char *boot, struct err *err)
+static int note_boot(struct db *c, const char *boot, struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(c->db,
 				    "INSERT INTO meta VALUES ('boot', ?1)"
 				    " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
@@ -58,12 +58,12 @@ static int note_boot(struct conn *c, const char *boot, struct err *err)
 		rc = sqlite3_bind_text(stmt, 1, boot, -1, SQLITE_STATIC);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
-	return rc == SQLITE_DONE ? 0 : conn_err(c, rc, err, "meta");
+	return rc == SQLITE_DONE ? 0 : db_err(c, rc, err, "meta");
 }
 
 /* The end of a process cannot damage a database; that of the machine can, when the disk did not
  * keep its promises. So all of it is read only when it was open while the machine went down. */
-static int prepare(struct conn *c, bool was_clean, struct err *err)
+static int prepare(struct db *c, bool was_clean, struct err *err)
 {
 	char boot[BOOT_ID_SIZE];
 	const struct migration *list;
@@ -82,19 +82,19 @@ static int prepare(struct conn *c, bool was_clean, struct err *err)
 	return r < 0 || is_same ? r : note_boot(c, boot, err);
 }
 
-int start_database(const struct store_options *options, struct place *ret_place, struct conn **ret,
+int start_database(const struct store_options *options, struct place *ret_place, struct db **ret,
 		   struct err *err)
 {
-	_cleanup_(conn_close_p) struct conn *c = NULL;
+	_cleanup_(db_close_p) struct db *c = NULL;
 	struct err why = { 0 };
 	int r;
 
 	r = place_open(options, ret_place, err);
 	if (r < 0)
 		return r;
-	r = conn_open(ret_place->path, CONN_WRITER, &c, &why);
+	r = db_open(ret_place->path, CONN_WRITER, &c, &why);
 	if (r == 0)
-		r = conn_set_sync(c, true); /* a schema is worth an fsync */
+		r = db_set_sync(c, true); /* a schema is worth an fsync */
 	if (r == 0)
 		r = prepare(c, ret_place->was_clean, &why);
 	if (r < 0)

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/rows.h"
 
 /* Given back to the file system with each delete_old: four megabytes of pages. */
@@ -25,17 +25,17 @@ static void build_put(const struct row_table *t, struct buf *sql)
 				 t->columns[i].name);
 }
 
-static int prepare_put(struct conn *c, enum job_kind kind, const struct row_table *t)
+static int prepare_put(struct db *c, enum job_kind kind, const struct row_table *t)
 {
 	_cleanup_(buf_done) struct buf sql = { 0 };
 
 	if (c->puts[kind])
 		return 0;
 	build_put(t, &sql);
-	return sql.failed ? -ENOMEM : conn_prepare(c, buf_str(&sql), &c->puts[kind]);
+	return sql.failed ? -ENOMEM : db_prepare(c, buf_str(&sql), &c->puts[kind]);
 }
 
-static int put(struct conn *c, enum job_kind kind, const struct row_table *t, const void *row)
+static int put(struct db *c, enum job_kind kind, const struct row_table *t, const void *row)
 {
 	sqlite3_stmt *stmt;
 	int r;
@@ -44,9 +44,9 @@ static int put(struct conn *c, enum job_kind kind, const struct row_table *t, co
 	if (r < 0)
 		return r;
 	stmt = c->puts[kind];
-	r = conn_bind_row(c, stmt, t, row);
+	r = db_bind_row(c, stmt, t, row);
 	if (r == 0)
-		r = conn_errno(c, sqlite3_step(stmt));
+		r = db_errno(c, sqlite3_step(stmt));
 	(void)sqlite3_reset(stmt); /* says again what the step said */
 	(void)sqlite3_clear_bindings(stmt);
 	return r;
@@ -54,25 +54,25 @@ static int put(struct conn *c, enum job_kind kind, const struct row_table *t, co
 
 /* Queries look into metadata, and must not fail on what one writer put there. Not a CHECK of the
  * schema, which may call no JSON functions while it is not trusted. */
-static int check_metadata(struct conn *c, const char *metadata)
+static int check_metadata(struct db *c, const char *metadata)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	int rc, r;
 
 	if (strcmp(metadata, "{}") == 0)
 		return 0;
-	r = conn_prepare(c, "SELECT json_type(?1) = 'object' WHERE json_valid(?1)", &stmt);
+	r = db_prepare(c, "SELECT json_type(?1) = 'object' WHERE json_valid(?1)", &stmt);
 	if (r == 0)
-		r = conn_errno(c, sqlite3_bind_text(stmt, 1, metadata, -1, SQLITE_STATIC));
+		r = db_errno(c, sqlite3_bind_text(stmt, 1, metadata, -1, SQLITE_STATIC));
 	if (r < 0)
 		return r;
 	rc = sqlite3_step(stmt);
 	if (rc == SQLITE_ROW)
 		return sqlite3_column_int(stmt, 0) ? 0 : -EINVAL;
-	return rc == SQLITE_DONE ? -EINVAL : conn_errno(c, rc);
+	return rc == SQLITE_DONE ? -EINVAL : db_errno(c, rc);
 }
 
-static int put_sandbox(struct conn *c, const struct sandbox_row *row)
+static int put_sandbox(struct db *c, const struct sandbox_row *row)
 {
 	int r = check_metadata(c, row->metadata);
 
@@ -80,25 +80,25 @@ static int put_sandbox(struct conn *c, const struct sandbox_row *row)
 }
 
 /* Runs a statement whose parameters are an id, or numbers; returns how many rows it changed. */
-static int change(struct conn *c, const char *sql, const char *id, int64_t a, int64_t b)
+static int change(struct db *c, const char *sql, const char *id, int64_t a, int64_t b)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
-	int r = conn_prepare(c, sql, &stmt);
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(c, sql, &stmt);
 
 	if (r < 0)
 		return r;
 	if (id)
-		r = conn_errno(c, sqlite3_bind_text(stmt, 1, id, -1, SQLITE_STATIC));
+		r = db_errno(c, sqlite3_bind_text(stmt, 1, id, -1, SQLITE_STATIC));
 	if (r == 0 && sqlite3_bind_parameter_count(stmt) >= 2)
-		r = conn_errno(c, sqlite3_bind_int64(stmt, 2, a));
+		r = db_errno(c, sqlite3_bind_int64(stmt, 2, a));
 	if (r == 0 && sqlite3_bind_parameter_count(stmt) >= 3)
-		r = conn_errno(c, sqlite3_bind_int64(stmt, 3, b));
+		r = db_errno(c, sqlite3_bind_int64(stmt, 3, b));
 	if (r == 0)
-		r = conn_errno(c, sqlite3_step(stmt));
+		r = db_errno(c, sqlite3_step(stmt));
 	return r < 0 ? r : sqlite3_changes(c->db);
 }
 
-static int change_one(struct conn *c, const char *sql, const struct store_job *job)
+static int change_one(struct db *c, const char *sql, const struct store_job *job)
 {
 	int r = change(c, sql, job->id, job->time_ms, 0);
 
@@ -109,7 +109,7 @@ static int change_one(struct conn *c, const char *sql, const struct store_job *j
 
 /* Sandboxes wait until their executions are gone: one that has many must not make one statement
  * delete them all. */
-static int delete_old(struct conn *c, const struct store_job *job)
+static int delete_old(struct db *c, const struct store_job *job)
 {
 	int gone, r;
 
@@ -127,12 +127,12 @@ static int delete_old(struct conn *c, const struct store_job *job)
 	if (r < 0)
 		return r;
 	gone += r;
-	r = conn_exec(c, VACUUM_SQL);
+	r = db_exec(c, VACUUM_SQL);
 	return r < 0 ? r : gone;
 }
 
 /* Something new each time: SQLite does not write what is there already. */
-static int probe(struct conn *c)
+static int probe(struct db *c)
 {
 	char mark[ID_LEN + 1];
 
@@ -140,7 +140,7 @@ static int probe(struct conn *c)
 	return put(c, JOB_PUT_META, &rows_meta, &(struct meta_row){ "probe", mark });
 }
 
-int write_apply(struct conn *c, const struct store_job *job)
+int write_apply(struct db *c, const struct store_job *job)
 {
 	switch (job->kind) {
 	case JOB_PUT_SANDBOX:

@@ -64,7 +64,7 @@ static void assert_reads_like(const struct output *o, const struct model *m, uin
 
 static void append(struct output *o, struct model *m, int stream, size_t n, uint64_t *seed)
 {
-	char data[3 * KEEP];
+	char data[3 * KEEP] = { 0 };
 
 	for (size_t i = 0; i < n; i++)
 		data[i] = (char)next(seed);

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
-#include "store/conn.h"
+#include "store/db.h"
 #include "store/migrate.h"
 #include "store/store.h"
 #include "store_rig.h"
@@ -268,22 +268,22 @@ static const struct migration steps[] = {
 	{ 3, "three", "CREATE TABLE three (a); INSERT INTO nowhere VALUES (1);" },
 };
 
-static int value_of(struct conn *c, const char *sql)
+static int value_of(struct db *c, const char *sql)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 
-	if (conn_prepare(c, sql, &stmt) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
+	if (db_prepare(c, sql, &stmt) < 0 || sqlite3_step(stmt) != SQLITE_ROW)
 		return -1;
 	return sqlite3_column_int(stmt, 0);
 }
 
 static void what_is_missing_is_applied_once_and_whole(void **state)
 {
-	_cleanup_(conn_close_p) struct conn *c = NULL;
+	_cleanup_(db_close_p) struct db *c = NULL;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(conn_open(NULL, CONN_MEMORY, &c, &err), 0);
+	assert_int_equal(db_open(NULL, CONN_MEMORY, &c, &err), 0);
 	assert_int_equal(migrate_run(c, steps, 1, &err), 0);
 	assert_int_equal(migrate_run(c, steps, 1, &err), 0);
 	assert_int_equal(value_of(c, "SELECT count(*) FROM one"), 1);

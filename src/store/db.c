@@ -1,4 +1,4 @@
-#include "store/conn.h"
+#include "store/db.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static const char writer_settings[] = "PRAGMA auto_vacuum = INCREMENTAL;"
 
 /* The errno of the last failure of the log or else of the database. SQLite tells that of opening by
  * itself, but not that of a commit. */
-static int last_errno(const struct conn *c)
+static int last_errno(const struct db *c)
 {
 	sqlite3_file *log = NULL;
 	int code = 0;
@@ -45,7 +45,7 @@ static int last_errno(const struct conn *c)
 }
 
 /* What the operating system said, as far as it tells more than "input/output error". */
-static int system_errno(const struct conn *c)
+static int system_errno(const struct db *c)
 {
 	switch (last_errno(c)) {
 	case ENOSPC:
@@ -78,7 +78,7 @@ static int constraint_errno(int rc)
 	}
 }
 
-static int positive_errno(const struct conn *c, int rc)
+static int positive_errno(const struct db *c, int rc)
 {
 	static const struct {
 		int rc, code;
@@ -103,46 +103,46 @@ static int positive_errno(const struct conn *c, int rc)
 	return EIO;
 }
 
-int conn_errno(const struct conn *c, int rc)
+int db_errno(const struct db *c, int rc)
 {
 	return -positive_errno(c, rc);
 }
 
-int conn_err(const struct conn *c, int rc, struct err *err, const char *what)
+int db_err(const struct db *c, int rc, struct err *err, const char *what)
 {
 	return err_set(err, positive_errno(c, rc), "%s: %s", what, sqlite3_errmsg(c->db));
 }
 
-bool conn_is_own_fault(int r)
+bool db_is_own_fault(int r)
 {
 	return r == -EEXIST || r == -ENOENT || r == -EINVAL || r == -E2BIG;
 }
 
-int conn_exec(struct conn *c, const char *sql)
+int db_exec(struct db *c, const char *sql)
 {
-	return conn_errno(c, sqlite3_exec(c->db, sql, NULL, NULL, NULL));
+	return db_errno(c, sqlite3_exec(c->db, sql, NULL, NULL, NULL));
 }
 
-int conn_set_sync(struct conn *c, bool full)
+int db_set_sync(struct db *c, bool full)
 {
 	int r;
 
 	if (c->is_full_sync == full)
 		return 0;
-	r = conn_exec(c, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+	r = db_exec(c, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 	if (r == 0)
 		c->is_full_sync = full;
 	return r;
 }
 
-void conn_set_patience(struct conn *c, int ms)
+void db_set_patience(struct db *c, int ms)
 {
 	(void)sqlite3_busy_timeout(c->db, ms ? ms : BUSY_MS);
 }
 
 static int note_wal(void *user, sqlite3 *db, const char *name, int pages)
 {
-	struct conn *c = user;
+	struct db *c = user;
 
 	(void)db;
 	(void)name;
@@ -151,26 +151,26 @@ static int note_wal(void *user, sqlite3 *db, const char *name, int pages)
 }
 
 /* SQLite answers with the mode that it is in now, and calls another one than asked for no error. */
-static int enter_wal(struct conn *c, struct err *err)
+static int enter_wal(struct db *c, struct err *err)
 {
-	_cleanup_(conn_finalize_p) sqlite3_stmt *stmt = NULL;
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
 	int rc = sqlite3_prepare_v2(c->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(stmt);
 	if (rc != SQLITE_ROW)
-		return conn_err(c, rc, err, "journal");
+		return db_err(c, rc, err, "journal");
 	if (strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
 		return err_set(err, ENOTSUP, "the file system cannot hold a write-ahead log");
 	return 0;
 }
 
-static int configure(struct conn *c, enum conn_mode mode, struct err *err)
+static int configure(struct db *c, enum db_mode mode, struct err *err)
 {
 	int rc;
 
 	sqlite3_extended_result_codes(c->db, 1);
-	conn_set_patience(c, 0);
+	db_set_patience(c, 0);
 	sqlite3_limit(c->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
 	sqlite3_limit(c->db, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -178,7 +178,7 @@ static int configure(struct conn *c, enum conn_mode mode, struct err *err)
 	if (rc == SQLITE_OK && mode == CONN_WRITER)
 		rc = sqlite3_exec(c->db, writer_settings, NULL, NULL, NULL);
 	if (rc != SQLITE_OK)
-		return conn_err(c, rc, err, "settings");
+		return db_err(c, rc, err, "settings");
 	if (mode != CONN_WRITER)
 		return 0;
 	/* Takes the place of automatic checkpoints, which would make some write wait for them. */
@@ -186,14 +186,14 @@ static int configure(struct conn *c, enum conn_mode mode, struct err *err)
 	return enter_wal(c, err);
 }
 
-int conn_open(const char *path, enum conn_mode mode, struct conn **ret, struct err *err)
+int db_open(const char *path, enum db_mode mode, struct db **ret, struct err *err)
 {
 	static const int flags[] = {
 		[CONN_WRITER] = SQLITE_OPEN_READWRITE,
 		[CONN_READER] = SQLITE_OPEN_READONLY,
 		[CONN_MEMORY] = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY,
 	};
-	_cleanup_(conn_close_p) struct conn *c = calloc(1, sizeof(*c));
+	_cleanup_(db_close_p) struct db *c = calloc(1, sizeof(*c));
 	int rc, r;
 
 	if (!c)
@@ -205,7 +205,7 @@ int conn_open(const char *path, enum conn_mode mode, struct conn **ret, struct e
 	if (!c->db)
 		return err_sys(err, ENOMEM, "database");
 	if (rc != SQLITE_OK)
-		return conn_err(c, rc, err, "open");
+		return db_err(c, rc, err, "open");
 	r = configure(c, mode, err);
 	if (r < 0)
 		return r;
@@ -213,25 +213,25 @@ int conn_open(const char *path, enum conn_mode mode, struct conn **ret, struct e
 	return 0;
 }
 
-struct conn *conn_close(struct conn *c)
+struct db *db_close(struct db *c)
 {
 	if (!c)
 		return NULL;
 	for (size_t i = 0; i < JOB_KIND_COUNT; i++)
-		conn_finalize(c->puts[i]);
+		db_finalize(c->puts[i]);
 	(void)sqlite3_close(c->db);
 	free(c);
 	return NULL;
 }
 
-void conn_finalize(sqlite3_stmt *stmt)
+void db_finalize(sqlite3_stmt *stmt)
 {
 	(void)sqlite3_finalize(stmt);
 }
 
-int conn_prepare(struct conn *c, const char *sql, sqlite3_stmt **ret)
+int db_prepare(struct db *c, const char *sql, sqlite3_stmt **ret)
 {
-	return conn_errno(c, sqlite3_prepare_v2(c->db, sql, -1, ret, NULL));
+	return db_errno(c, sqlite3_prepare_v2(c->db, sql, -1, ret, NULL));
 }
 
 static int64_t number_of(const struct column *col, const char *at)
@@ -292,14 +292,14 @@ static int bind_column(sqlite3_stmt *stmt, int i, const struct column *col, cons
 	}
 }
 
-int conn_bind_row(struct conn *c, sqlite3_stmt *stmt, const struct row_table *t, const void *row)
+int db_bind_row(struct db *c, sqlite3_stmt *stmt, const struct row_table *t, const void *row)
 {
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; i < t->n_columns && rc == SQLITE_OK; i++)
 		rc = bind_column(stmt, (int)i + 1, &t->columns[i],
 				 (const char *)row + t->columns[i].offset);
-	return conn_errno(c, rc);
+	return db_errno(c, rc);
 }
 
 /* SQLite gives NULL for an empty blob, and for a text when it finds no memory. */
@@ -337,7 +337,7 @@ static int read_hash(sqlite3_stmt *stmt, int i, const struct column *col, char *
 	return 0;
 }
 
-int conn_read_row(sqlite3_stmt *stmt, const struct row_table *t, struct arena *a, void *ret_row)
+int db_read_row(sqlite3_stmt *stmt, const struct row_table *t, struct arena *a, void *ret_row)
 {
 	int r = 0;
 
