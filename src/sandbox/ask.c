@@ -16,6 +16,7 @@ struct ask_call {
 	struct launch_spec spec;
 	uint32_t template_id;
 	provider_cb then;
+	void (*drop)(void *user);
 	void *user;
 	bool is_impatient, is_waiting, is_second;
 	uint64_t until_ms;
@@ -58,6 +59,8 @@ static void finish(struct ask_call *c, const struct provider_reply *r)
 		list_remove(&c->node);
 		all->n_asks--;
 		c->then(c->user, r);
+	} else if (c->drop) {
+		c->drop(c->user);
 	}
 	free(c);
 }
@@ -119,6 +122,7 @@ void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, 
 	c->template_id = a->template_id;
 	c->is_impatient = a->is_impatient;
 	c->then = then;
+	c->drop = a->drop;
 	c->user = user;
 	c->until_ms = now_ms(all) + PROVIDER_PATIENCE_MS;
 	if (a->box_id)

@@ -25,6 +25,8 @@ struct ask {
 	const struct launch_spec *spec; /* copied; ASK_CLAIM */
 	uint32_t template_id;           /* ASK_POOL */
 	bool is_impatient;              /* fails with EPIPE at once */
+	/* Frees user when the registry is gone; NULL: that needs nothing. */
+	void (*drop)(void *user);
 };
 
 void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user);

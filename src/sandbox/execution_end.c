@@ -73,6 +73,11 @@ void execution_finish(struct execution *x, enum execution_state state)
 	exec_unref(x);
 }
 
+static void drop(void *user)
+{
+	exec_unref(user);
+}
+
 static void on_usage(void *user, const struct provider_reply *r)
 {
 	struct execution *x = user;
@@ -130,10 +135,12 @@ void execution_exited(struct execution *x, const struct guest_exit *e)
 		return;
 	}
 	x->is_exiting = true;
-	ask_provider(
-		x->all,
-		&(struct ask){ .kind = ASK_USAGE, .box_id = x->sb->box_id, .is_impatient = true },
-		on_usage, exec_ref(x));
+	ask_provider(x->all,
+		     &(struct ask){ .kind = ASK_USAGE,
+				    .box_id = x->sb->box_id,
+				    .is_impatient = true,
+				    .drop = drop },
+		     on_usage, exec_ref(x));
 }
 
 /* The first that runs; the others may have ended meanwhile by what users did. */

@@ -352,8 +352,10 @@ void sandboxes_pool_state(struct sandboxes *all, const char *template,
 		later_post(all, &p->later, run_pool);
 		return;
 	}
-	ask_provider(
-		all,
-		&(struct ask){ .kind = ASK_POOL, .template_id = p->row->id, .is_impatient = true },
-		on_pool, p);
+	ask_provider(all,
+		     &(struct ask){ .kind = ASK_POOL,
+				    .template_id = p->row->id,
+				    .is_impatient = true,
+				    .drop = free },
+		     on_pool, p);
 }
