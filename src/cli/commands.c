@@ -40,6 +40,29 @@ const struct command commands[] = {
 		.run = cmd_run_code,
 	},
 	{
+		.name = "serve",
+		.operands = "",
+		.summary = "Run the daemon: sandboxes over HTTP",
+		.details =
+			"Listens on 127.0.0.1:8765 unless told otherwise; an address that others "
+			"reach needs\n"
+			"TLS, or --insecure-bind. Started as root, everything but the launcher "
+			"runs as an\n"
+			"ordinary account. The first start makes an admin key and prints it once. "
+			"Sandboxes\n"
+			"outlive the daemon: the next start on the same state directory finds them "
+			"again.\n"
+			"\n"
+			"Settings come from holt.yaml, then .env, then HOLT_* variables, then "
+			"options, the\n"
+			"later ones winning; 'holt config show' says where each one comes from.\n",
+		.examples = "holt serve\n"
+			    "holt serve --listen 127.0.0.1:9000 --state-dir /srv/holt\n"
+			    "holt serve --listen :8765 --tls-cert cert.pem --tls-key key.pem\n",
+		.takes_settings = true,
+		.run = cmd_serve,
+	},
+	{
 		.name = "config show",
 		.operands = "",
 		.summary = "Say what every setting is, and where that comes from",
