@@ -120,6 +120,14 @@ static void asked(void *user, int result)
 	}
 }
 
+static void gone(void *user, struct http_request *r)
+{
+	struct waiter *w = user;
+
+	(void)r;
+	list_remove(&w->node);
+}
+
 static void check(struct api_call *c, bool with_version)
 {
 	struct ready *r = c->api->ready;
@@ -140,6 +148,7 @@ static void check(struct api_call *c, bool with_version)
 	w->call = c;
 	w->with_version = with_version;
 	list_push_back(&r->waiting, &w->node);
+	http_on_gone(c->http, gone, w);
 }
 
 void api_readyz(struct api_call *c)

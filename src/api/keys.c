@@ -24,12 +24,20 @@
 
 struct key_write {
 	struct list node;
-	struct api *api; /* NULL: the api is gone, only the store still knows of this */
-	struct api_call *call;
-	struct key_row row; /* its texts are below */
+	struct api *api;       /* NULL: the api is gone, only the store still knows of this */
+	struct api_call *call; /* NULL: the client is gone */
+	struct key_row row;    /* its texts are below */
 	char id[ID_LEN + 1], name[65], owner[OWNER_MAX + 1];
 	char text[API_KEY_SIZE]; /* the key itself: shown once */
 };
+
+static void gone(void *user, struct http_request *r)
+{
+	struct key_write *w = user;
+
+	(void)r;
+	w->call = NULL;
+}
 
 static struct key_write *write_create(struct api_call *c)
 {
@@ -58,6 +66,7 @@ void keys_forget(struct api *api)
 	LIST_FOREACH (&api->writes, w, struct key_write, node) {
 		list_remove(&w->node);
 		w->api = NULL; /* the store's answer frees it */
+		w->call = NULL;
 	}
 }
 
@@ -103,18 +112,15 @@ static void made(void *user, int r)
 	struct key_write *k = user;
 	struct err err = { 0 };
 
-	if (!k->api)
-		return write_free(k);
-	if (r == 0) {
-		r = auth_keys_put(k->api->deps.keys, &k->row, &err);
-		if (r < 0) /* nobody could use it before the next start: better that it is not */
-			(void)store_delete_key(k->api->deps.store, k->id, NULL, NULL);
-	} else {
-		(void)err_sys(&err, r, "key");
-	}
 	if (r < 0)
+		(void)err_sys(&err, r, "key");
+	else if (k->call)
+		r = auth_keys_put(k->api->deps.keys, &k->row, &err);
+	if (k->api && (!k->call || err.code)) /* nobody has it, or could use it: better none */
+		(void)store_delete_key(k->api->deps.store, k->id, NULL, NULL);
+	if (k->call && r < 0)
 		problem_reply(k->call, &err);
-	else
+	else if (k->call)
 		reply_made(k);
 	write_free(k);
 }
@@ -158,10 +164,10 @@ void api_key_create(struct api_call *c)
 		k->row.expires_ms = k->row.created_ms + (int64_t)body->expires_in_ms;
 	if (r == 0)
 		r = store_put_key(c->api->deps.store, &k->row, made, k);
-	if (r < 0) {
-		write_free(k);
-		problem_reply(c, &(struct err){ -r, "key" });
-	}
+	if (r == 0)
+		return http_on_gone(c->http, gone, k);
+	write_free(k);
+	problem_reply(c, &(struct err){ -r, "key" });
 }
 
 /* ---- looking ---- */
@@ -311,15 +317,14 @@ static void revoked(void *user, int r)
 	struct key_write *k = user;
 	struct err err = { 0 };
 
-	if (!k->api)
-		return write_free(k);
-	if (r < 0 && r != -ENOENT) {
-		(void)err_sys(&err, r, "key");
-		problem_reply(k->call, &err); /* it stays refused, at least until the next start */
-	} else {
+	if (r < 0 && r != -ENOENT)
+		(void)err_sys(&err, r, "key"); /* it stays refused, at least until the next start */
+	else if (k->api)
 		(void)auth_keys_remove(k->api->deps.keys, k->id);
+	if (k->call && err.code)
+		problem_reply(k->call, &err);
+	else if (k->call)
 		call_reply_empty(k->call);
-	}
 	write_free(k);
 }
 
@@ -341,8 +346,8 @@ void api_key_revoke(struct api_call *c)
 		r = auth_keys_revoke(c->api->deps.keys, v.id, v.now_ms);
 	if (r == 0)
 		r = store_delete_key(c->api->deps.store, k->id, revoked, k);
-	if (r < 0) {
-		write_free(k);
-		problem_reply(c, &(struct err){ -r, "key" });
-	}
+	if (r == 0)
+		return http_on_gone(c->http, gone, k);
+	write_free(k);
+	problem_reply(c, &(struct err){ -r, "key" });
 }
