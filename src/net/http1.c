@@ -170,8 +170,15 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t n)
 static int on_header_value_complete(llhttp_t *ll)
 {
 	struct http1 *p = ll->data;
+	size_t from;
 
-	return p->has_head ? 0 : keep(p, "", 1);
+	if (p->has_head)
+		return 0;
+	/* Blanks behind a value are not part of it. */
+	from = p->places[p->count - 1].value;
+	while (p->text.len > from && strchr(" \t", p->text.data[p->text.len - 1]))
+		p->text.len--;
+	return keep(p, "", 1);
 }
 
 /* One Host and a plausible one: it is what browsers cannot forge, and origins are compared to it.
