@@ -112,3 +112,30 @@ char *str_dup(struct str s)
 	p[s.len] = '\0';
 	return p;
 }
+
+/* Levenshtein's, one row of the matrix at a time. */
+size_t str_distance(const char *a, const char *b)
+{
+	size_t row[STR_FAR], n = strlen(a), m = strlen(b);
+
+	if (n >= STR_FAR || m >= STR_FAR)
+		return STR_FAR;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t corner = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t best = corner + (a[i - 1] != b[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[m];
+}

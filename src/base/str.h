@@ -25,4 +25,8 @@ bool str_split(struct str *rest, char sep, struct str *ret);
 int str_copy(char *dst, size_t size, const char *src);
 /* snprintf that says -E2BIG instead of cutting. */
 int str_format(char *dst, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Edits (insert, delete, replace a byte) that make a into b; STR_FAR when either is too long for a
+ * mistyped word. */
+#define STR_FAR 64
+size_t str_distance(const char *a, const char *b);
 char *str_dup(struct str s); /* owned, NUL-terminated; NULL without memory */

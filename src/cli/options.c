@@ -194,47 +194,14 @@ static int apply(const struct opt *o, const char *text, void *dst, struct err *e
 	return e < 0 ? refuse(o, text, e, err) : 0;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* Edits (insert, delete, replace) that make a into b. Both are at most WORD_MAX long. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[WORD_MAX + 1], la = strlen(a), lb = strlen(b);
-
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= lb; j++) {
-			size_t up = row[j];
-
-			row[j] = min3(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = up;
-		}
-	}
-	return row[lb];
-}
-
 const char *options_nearest(const char *word, const char *const *names)
 {
 	const char *best = NULL;
 	size_t best_distance = 3; /* more than two edits is another word */
 
-	if (strlen(word) > WORD_MAX)
-		return NULL;
 	for (; *names; names++) {
-		size_t d;
+		size_t d = str_distance(word, *names);
 
-		if (strlen(*names) > WORD_MAX)
-			continue;
-		d = distance(word, *names);
 		if (d < best_distance && d < strlen(*names)) {
 			best = *names;
 			best_distance = d;

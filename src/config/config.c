@@ -339,6 +339,45 @@ static int derive(struct load *l)
 	return spec_fill_limits(&c->limits, NULL, l->err);
 }
 
+static int read_key(struct load *l, const char *path)
+{
+	_cleanup_(wipe) struct buf text = { .max = CONFIG_FILE_MAX };
+	struct stat st;
+	int r = slurp(AT_FDCWD, path, true, &text, l->err);
+
+	if (r < 0)
+		return r;
+	if (stat(path, &st) == 0 && st.st_mode & (S_IRWXG | S_IRWXO))
+		return err_set(l->err, EPERM, "%s: others may read the key (chmod 600)", path);
+	if (text.len > 0)
+		text.data[strcspn(text.data, "\r\n")] = '\0';
+	l->origin = ORIGIN_FILE;
+	return set(l, settings_find("api_key"), buf_str(&text), path);
+}
+
+/* The key itself counts before a file that holds it; without either there may be one in the usual
+ * place. */
+static int find_key(struct load *l)
+{
+	const char *config_home = env_dir(l->env, "XDG_CONFIG_HOME");
+	struct config *c = l->c;
+	const char *path;
+	int r;
+
+	if (c->api_key)
+		return 0;
+	if (c->api_key_file)
+		return read_key(l, c->api_key_file);
+	if (!config_home && !l->home)
+		return 0;
+	path = arena_printf(c->arena, "%s%s/holt/key", config_home ? config_home : l->home,
+			    config_home ? "" : "/.config");
+	if (!path)
+		return no_memory(l->err);
+	r = read_key(l, path);
+	return r == -ENOENT || r == -EACCES ? 0 : r;
+}
+
 /* Whoever wrote the files of the directory we happen to be in must not get a key that was meant for
  * another daemon: a checkout with a .env in it is enough to ask for one. */
 static int check_key_goes_where_it_belongs(const struct load *l)
@@ -372,6 +411,8 @@ static int load_all(struct load *l, const struct config_args *args)
 		r = load_flags(l, args);
 	if (r == 0)
 		r = derive(l);
+	if (r == 0)
+		r = find_key(l);
 	return r < 0 ? r : check_key_goes_where_it_belongs(l);
 }
 

@@ -64,6 +64,7 @@ struct config {
 	uint64_t pool_quiet_ms;
 	/* clients */
 	const char *url;
+	const char *api_key_file;
 	struct secret *api_key; /* NULL: none */
 
 	struct config_source *sources;             /* one for each row of settings_table() */

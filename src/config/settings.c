@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "config/config.h"
 
 #define MS_HOUR 3600000ull
@@ -106,8 +107,15 @@ static const struct setting table[] = {
 
 	ROW("url", "URL", "url", STRING, url, .arg = "URL", .standard = "http://127.0.0.1:8765",
 	    .help = "the daemon that commands talk to"),
-	ROW("api_key", "API_KEY", "api-key", SECRET, api_key, .arg = "KEY",
-	    .help = "the key they use (better in the environment: others see arguments)"),
+	ROW("api_key_file", "API_KEY_FILE", "api-key-file", PATH, api_key_file, .arg = "FILE",
+	    .help = "file with the key they use (holt/key in your configuration directory)"),
+	/* No flag: everybody on the machine can read arguments. */
+	{ .name = "api_key",
+	  .env = "HOLT_API_KEY",
+	  .type = SETTING_SECRET,
+	  .offset = offsetof(struct config, api_key),
+	  .arg = "KEY",
+	  .help = "the key itself" },
 };
 
 const struct setting *settings_table(size_t *ret_count)
@@ -127,7 +135,7 @@ static const char *spell(const struct setting *s, enum spelling by)
 static const struct setting *find(const char *word, enum spelling by)
 {
 	for (size_t i = 0; i < LEN(table); i++)
-		if (strcmp(spell(&table[i], by), word) == 0)
+		if (spell(&table[i], by) && strcmp(spell(&table[i], by), word) == 0)
 			return &table[i];
 	return NULL;
 }
@@ -147,35 +155,6 @@ const struct setting *settings_find_env(const char *env)
 	return find(env, BY_ENV);
 }
 
-#define WORD_MAX 40 /* longer words are no mistyped names */
-
-/* Levenshtein's distance, one row of the matrix at a time. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[WORD_MAX + 1], n = strlen(a), m = strlen(b);
-
-	if (n > WORD_MAX || m > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t corner = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 const char *settings_nearest(const char *word)
 {
 	enum spelling by = strncmp(word, "--", 2) == 0      ? BY_FLAG
@@ -185,11 +164,12 @@ const char *settings_nearest(const char *word)
 	size_t near = 4; /* what differs in more letters is another word */
 
 	for (size_t i = 0; i < LEN(table); i++) {
-		size_t d = distance(word, spell(&table[i], by));
+		const char *with = spell(&table[i], by);
+		size_t d = with ? str_distance(word, with) : near;
 
 		if (d < near) {
 			near = d;
-			best = spell(&table[i], by);
+			best = with;
 		}
 	}
 	return best;

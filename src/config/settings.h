@@ -26,7 +26,7 @@ enum setting_flag {
 struct setting {
 	const char *name; /* listen */
 	const char *env;  /* HOLT_LISTEN */
-	const char *flag; /* --listen */
+	const char *flag; /* --listen; NULL: none */
 	enum setting_type type;
 	size_t offset;              /* in struct config */
 	const char *standard;       /* the default, as it would be written; NULL: unset */

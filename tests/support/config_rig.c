@@ -27,9 +27,10 @@ int config_rig_setup(void **state)
 
 int config_rig_teardown(void **state)
 {
-	static const char *const names[] = { "holt.yaml",    ".env",
-					     "other.yaml",   ".config/holt/holt.yaml",
-					     ".config/holt", ".config" };
+	static const char *const names[] = {
+		"holt.yaml",        ".env",         "other.yaml", "key", ".config/holt/holt.yaml",
+		".config/holt/key", ".config/holt", ".config"
+	};
 	struct config_rig *f = *state;
 	char path[128];
 

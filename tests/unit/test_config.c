@@ -331,6 +331,45 @@ static void a_key_is_not_sent_where_a_local_file_says(void **state)
 	assert_int_equal(config_rig_try(f), -EPERM);
 }
 
+static void a_key_is_read_from_its_file(void **state)
+{
+	struct config_rig *f = *state;
+	char path[128];
+	size_t n;
+
+	assert_int_equal(str_format(path, sizeof(path), "%s/key", f->dir), 0);
+	config_rig_write(f, "key", "holt_in_file\n");
+	config_rig_flag(f, "--api-key-file", path);
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(config_rig_try(f), -EPERM);
+	assert_non_null(strstr(f->err.text, "chmod 600"));
+	assert_int_equal(chmod(path, 0600), 0);
+	config_rig_load(f);
+	assert_string_equal(secret_reveal(f->c->api_key, &n), "holt_in_file");
+	config_rig_env(f, "HOLT_API_KEY=holt_in_env");
+	config_rig_load(f);
+	assert_string_equal(secret_reveal(f->c->api_key, &n), "holt_in_env");
+}
+
+static void a_key_in_the_usual_place_is_found(void **state)
+{
+	struct config_rig *f = *state;
+	char path[128];
+	size_t n;
+
+	assert_int_equal(str_format(path, sizeof(path), "%s/.config", f->dir), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(str_format(path, sizeof(path), "%s/.config/holt", f->dir), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	config_rig_load(f);
+	assert_null(f->c->api_key);
+	config_rig_write(f, ".config/holt/key", "holt_usual");
+	assert_int_equal(str_format(path, sizeof(path), "%s/.config/holt/key", f->dir), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+	config_rig_load(f);
+	assert_string_equal(secret_reveal(f->c->api_key, &n), "holt_usual");
+}
+
 static void where_state_is_kept_depends_on_who_one_is(void **state)
 {
 	struct config_rig *f = *state;
@@ -401,6 +440,8 @@ int main(void)
 		TEST(a_file_has_a_largest_size),
 		TEST(texts_and_lists_have_limits),
 		TEST(a_key_is_not_sent_where_a_local_file_says),
+		TEST(a_key_is_read_from_its_file),
+		TEST(a_key_in_the_usual_place_is_found),
 		TEST(where_state_is_kept_depends_on_who_one_is),
 		TEST(loading_fails_cleanly_without_memory),
 	};
