@@ -20,6 +20,8 @@
 
 /* "1763239000123:" and an id. */
 #define CURSOR_TEXT_MAX 96
+#define LARGE (4u << 20) /* bytes of an answer: above, it goes out in pieces */
+#define LARGE_PIECE (1u << 20)
 
 const char *call_param(const struct api_call *c, const char *name)
 {
@@ -61,7 +63,7 @@ bool call_query(struct api_call *c, const char *name, const char **ret)
 	int r = http_query(c->http, name, ret);
 
 	if (r == -EINVAL)
-		problem_field(c, name, "a query parameter is not well-formed");
+		problem_status(c, 400, "a query parameter is not well-formed");
 	else if (r < 0)
 		problem_reply(c, &(struct err){ .code = -r });
 	return r >= 0;
@@ -182,12 +184,62 @@ bool call_accepts(const struct api_call *c, const char *type)
 	return false;
 }
 
+/* An answer that is larger than what may wait for a client at once goes out in pieces. */
+struct large {
+	struct buf b; /* owned */
+	size_t at;
+};
+
+static void large_done(struct large *l)
+{
+	buf_done(&l->b);
+}
+
+static void large_gone(void *user, struct http_request *r)
+{
+	(void)r;
+	large_done(user);
+}
+
+static void large_send(void *user, struct http_request *r)
+{
+	struct large *l = user;
+
+	while (l->at < l->b.len && http_pending(r) < LARGE_PIECE) {
+		size_t left = l->b.len - l->at, n = left < LARGE_PIECE ? left : LARGE_PIECE;
+
+		if (http_write(r, l->b.data + l->at, n) < 0)
+			return; /* the client is gone, and large_gone() comes by and by */
+		l->at += n;
+	}
+	if (l->at < l->b.len)
+		return;
+	large_done(l);
+	http_end(r);
+}
+
+static void reply_large(struct api_call *c, int status, struct buf *b)
+{
+	struct large *l = arena_alloc(http_arena(c->http), sizeof(*l));
+
+	if (!l)
+		return problem_reply(c, &(struct err){ ENOMEM, "the answer" });
+	l->b = *b;
+	*b = (struct buf){ 0 };
+	http_begin(c->http, status, "application/json", (int64_t)l->b.len);
+	http_on_gone(c->http, large_gone, l);
+	http_on_drain(c->http, LARGE_PIECE / 4, large_send, l);
+	large_send(l, c->http);
+}
+
 void call_reply(struct api_call *c, int status, struct jw *w)
 {
 	int r = jw_end(w);
 
 	if (r < 0)
 		return problem_reply(c, &(struct err){ -r, "the answer does not fit" });
+	if (w->buf->len > LARGE)
+		return reply_large(c, status, w->buf);
 	http_reply(c->http, status, "application/json", w->buf->data, w->buf->len);
 }
 

@@ -74,7 +74,7 @@ void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *b
 /* Whether the client's Accept header names this type. */
 bool call_accepts(const struct api_call *c, const char *type);
 
-/* Ends the writer and the request. */
+/* Ends the writer and the request. A large answer takes the writer's buffer over. */
 void call_reply(struct api_call *c, int status, struct jw *w);
 void call_reply_empty(struct api_call *c); /* 204 */
 

@@ -32,6 +32,7 @@ static void reply_info(struct api_call *c, int status, const struct exec_info *i
 
 	if (!exec_stream_encoding(c, &e))
 		return;
+	b.max = EXECUTION_JSON_MAX;
 	execution_json(&w, info, output, e);
 	call_reply(c, status, &w);
 }

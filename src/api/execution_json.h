@@ -9,6 +9,9 @@ struct jw;
 struct output;
 struct output_chunk;
 
+/* Of one with its output: OUTPUT_KEEP_MAX, each byte as long as JSON can make it. */
+#define EXECUTION_JSON_MAX (400u << 20)
+
 enum encoding { ENCODING_TEXT, ENCODING_BASE64 };
 int encoding_from(const char *name, enum encoding *ret); /* "text", "base64"; -EINVAL */
 

@@ -37,6 +37,7 @@ static void reply_result(struct api_call *c, int status, const struct exec_info 
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
+	b.max = EXECUTION_JSON_MAX;
 	execution_json(&w, info, output, e);
 	call_reply(c, status, &w);
 }

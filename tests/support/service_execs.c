@@ -336,6 +336,7 @@ int exec_stdin(struct execution *x, const void *data, size_t n)
 	x->taken += n;
 	for (size_t i = 0; i < n && have + 1 < sizeof(all->stdin_text); i++)
 		all->stdin_text[have++] = ((const char *)data)[i];
+	all->stdin_text[have] = '\0';
 	return 0;
 }
 
