@@ -217,6 +217,8 @@ static int send(struct execution *x, struct sandbox *sb, const struct exec_reque
 	int r = a ? translate(sb, req, a, &e, err) : err_sys(err, ENOMEM, "execution");
 
 	if (r == 0)
+		r = fill(x, req, err); /* what has been checked */
+	if (r == 0)
 		r = guest_exec(sb->guest, &e, &execution_callbacks, x, &x->guest_id, err);
 	if (r == 0) {
 		guest_manual_credit(sb->guest, x->guest_id);
@@ -239,9 +241,7 @@ static int start(struct sandbox *sb, const struct exec_request *req, struct exec
 	x = execution_alloc(sb->all, id);
 	if (!x)
 		return err_sys(err, ENOMEM, "execution");
-	r = fill(x, req, err);
-	if (r == 0)
-		r = send(x, sb, req, err);
+	r = send(x, sb, req, err);
 	if (r < 0) {
 		exec_unref(x);
 		return r;
