@@ -321,6 +321,10 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 		return err->code ? -err->code : -EPROTO;
 	if (cgroups_missing(l->cgroups) & CONTROLLER_FREEZER)
 		return err_set(err, ENOTSUP, "pause needs a cgroup freezer: see holt doctor");
+	/* A seed that were frozen on its way in would keep our locks beyond our end. */
+	r = spawn_seed_is_in(&b->cell);
+	if (r < 0)
+		return err_sys(err, r, "pause");
 	r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, on, err);
 	if (r < 0)
 		return r;

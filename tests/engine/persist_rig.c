@@ -38,6 +38,16 @@ void rig_start(struct rig *r)
 	assert_int_equal(launcher_info(r->launcher)->persistent, 1);
 }
 
+static void remove_dir(struct rig *r)
+{
+	static const char *const own[] = { "lock", "instance" };
+
+	for (size_t i = 0; i < 2; i++)
+		(void)unlinkat(r->dir_fd, own[i], 0);
+	r->dir_fd = fd_close(r->dir_fd);
+	assert_int_equal(rmdir(r->dir), 0);
+}
+
 bool rig_open(struct rig *r, const char *cgroup)
 {
 	*r = (struct rig){ .cgroup = cgroup, .dir = "/tmp/holt-persist.XXXXXX" };
@@ -46,6 +56,7 @@ bool rig_open(struct rig *r, const char *cgroup)
 	assert_true(r->dir_fd >= 0);
 	if (try_start(r) < 0) {
 		print_message("%s: %s\n", cgroup, r->err.text);
+		remove_dir(r);
 		return false;
 	}
 	assert_int_equal(fd_read_file_at(r->dir_fd, "instance", r->instance, sizeof(r->instance)),
@@ -92,15 +103,10 @@ static bool is_empty_but_for_us(const struct rig *r)
 
 void rig_close(struct rig *r)
 {
-	static const char *const own[] = { "lock", "instance" };
-
 	if (r->launcher)
 		rig_stop(r);
 	UNTIL(is_empty_but_for_us(r));
-	for (size_t i = 0; i < 2; i++)
-		(void)unlinkat(r->dir_fd, own[i], 0);
-	r->dir_fd = fd_close(r->dir_fd);
-	assert_int_equal(rmdir(r->dir), 0);
+	remove_dir(r);
 }
 
 void rig_claim(struct rig *r, const struct launch_spec *spec, struct held *ret)

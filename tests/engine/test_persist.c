@@ -2,6 +2,7 @@
  * time, the next launcher finds every one of them again, and nothing else is left. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "launch/record.h"
 #include "persist_rig.h"
 
+#define NOBODY 65534
 #define OTHER "zzzzzzzzzz0123456789" /* no box has this name */
 
 /* NOTE: cmocka gives a group's setup nothing: which kind of control groups this run is about. */
@@ -30,7 +32,11 @@ static int open_rig(void **state)
 
 	if (!r)
 		return -1;
-	*state = rig_open(r, kind) ? r : NULL;
+	*state = r;
+	if (rig_open(r, kind))
+		return 0;
+	free(r);
+	*state = NULL;
 	return 0;
 }
 
@@ -638,6 +644,18 @@ static void a_launcher_may_be_killed_at_any_moment(void **state)
 	}
 }
 
+/* Without privilege the same must hold, with no ids to share out. */
+static int become_nobody(void)
+{
+	if (geteuid() != 0)
+		return 0;
+	return setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+			       setresuid(NOBODY, NOBODY, NOBODY) < 0
+		       ? -errno
+		       : 0;
+}
+
+/* usage: test_persist [root|nobody [KIND [PATTERN]]] */
 #define CASE(f) cmocka_unit_test_setup_teardown(f, open_rig, close_rig)
 
 int main(int argc, char **argv)
@@ -668,12 +686,14 @@ int main(int argc, char **argv)
 	};
 	int failed = 0;
 
+	if (argc > 1 && strcmp(argv[1], "nobody") == 0 && become_nobody() < 0)
+		return 1;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		kind = kinds[i];
-		if (argc > 1 && strcmp(argv[1], kind) != 0)
+		if (argc > 2 && strcmp(argv[2], kind) != 0)
 			continue;
-		if (argc > 2)
-			cmocka_set_test_filter(argv[2]);
+		if (argc > 3)
+			cmocka_set_test_filter(argv[3]);
 		failed += cmocka_run_group_tests_name(kind, tests, NULL, NULL);
 	}
 	return failed;

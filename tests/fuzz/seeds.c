@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "launch/ids.h"
+#include "launch/record.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
 
@@ -149,6 +151,32 @@ static int launch_seeds(struct corpus *c)
 	return c->failed;
 }
 
+static int record_seeds(struct corpus *c)
+{
+	struct record rec = { .id = "abcdefghij0123456789",
+			      .tag = "web-1",
+			      .boot_id = "01234567-89ab-cdef-0123-456789abcdef",
+			      .pid = 4711,
+			      .start_ticks = 12345,
+			      .group = { CGROUP_V1, "1f", 0, 1, 2, 3 },
+			      .uid_base = IDS_FIRST,
+			      .claimed_ms = 1 };
+	static const char stat[] = "12 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99 0";
+	static const char status[] = "Name:\tx\nNSpid:\t4711\t1\n";
+	static const char groups[] = "4:memory:/a/holtd.abcdefghij0123456789/1f\n0::/a\n";
+
+	c->failed = spec_fill_limits(&rec.limits, NULL, NULL);
+	put_frame(c, "root", record_put(frame, sizeof(frame), &rec));
+	rec.uid_base = 0;
+	rec.tag = "";
+	rec.group = (struct cgroup_mark){ CGROUP_NONE, "0", 0, 0, 0, 0 };
+	put_frame(c, "rootless", record_put(frame, sizeof(frame), &rec));
+	put(c, "stat", stat, strlen(stat));
+	put(c, "status", status, strlen(status));
+	put(c, "groups", groups, strlen(groups));
+	return c->failed;
+}
+
 /* As many bytes of reads to make as the message behind them has: see fuzz_wire.c. */
 static void put_program(struct corpus *c, const char *name, const char *ops, long n)
 {
@@ -234,8 +262,8 @@ static const struct {
 	const char *target;
 	int (*write)(struct corpus *c);
 } rows[] = {
-	{ "guest", guest_seeds }, { "launch", launch_seeds }, { "wire", wire_seeds },
-	{ "parse", parse_seeds }, { "utf8", utf8_seeds },
+	{ "guest", guest_seeds },   { "launch", launch_seeds }, { "wire", wire_seeds },
+	{ "record", record_seeds }, { "parse", parse_seeds },   { "utf8", utf8_seeds },
 };
 
 int main(int argc, char **argv)
