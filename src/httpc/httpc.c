@@ -1,0 +1,136 @@
+#include "httpc/httpc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "httpc/httpc_impl.h"
+
+#define CONNECT_MS 10000
+
+/* A key goes into a header: what could end the line is no key. */
+static bool is_token(const char *s)
+{
+	for (; *s; s++)
+		if (*s <= ' ' || *s > '~')
+			return false;
+	return true;
+}
+
+static int copy(const char *text, char **ret)
+{
+	*ret = text ? str_dup(str_of(text)) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
+{
+	if (o->key && (!o->key[0] || !is_token(o->key)))
+		return err_set(err, EINVAL, "the API key has characters that no key has");
+	c->connect_ms = o->connect_ms ? (long)o->connect_ms : CONNECT_MS;
+	if (copy(o->url, &c->given) < 0 || copy(o->key, &c->key) < 0 ||
+	    copy(o->ca_file, &c->ca_file) < 0)
+		return err_sys(err, ENOMEM, "HTTP client");
+	c->multi = curl_multi_init();
+	return c->multi ? 0 : err_sys(err, ENOMEM, "HTTP client");
+}
+
+int httpc_create(const struct httpc_options *o, struct httpc **ret, struct err *err)
+{
+	_cleanup_(httpc_free_p) struct httpc *c = NULL;
+	int r;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(err, EIO, "libcurl cannot be used here");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_sys(err, ENOMEM, "HTTP client");
+	r = url_parse(o->url, &c->url, err);
+	if (r == 0)
+		r = fill(c, o, err);
+	if (r < 0)
+		return r;
+	*ret = TAKE(c);
+	return 0;
+}
+
+struct httpc *httpc_free(struct httpc *c)
+{
+	if (!c)
+		return NULL;
+	if (c->multi)
+		(void)curl_multi_cleanup(c->multi);
+	if (c->key)
+		explicit_bzero(c->key, strlen(c->key));
+	free(c->key);
+	free(c->ca_file);
+	free(c->given);
+	free(c);
+	return NULL;
+}
+
+const char *httpc_url(const struct httpc *c)
+{
+	return c->given;
+}
+
+int httpc_configure(const struct httpc *c, CURL *easy)
+{
+	bool bad = false;
+
+	bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	bad |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	bad |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	bad |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, c->connect_ms);
+	bad |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	bad |= curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	bad |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (c->ca_file)
+		bad |= curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
+	if (c->url.socket[0])
+		bad |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->url.socket);
+	if (c->url.loopback) /* a proxy's "localhost" is another machine */
+		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	return bad ? -ENOMEM : 0;
+}
+
+static const struct {
+	CURLcode code;
+	int error;
+	const char *text; /* NULL: curl's own words */
+} meanings[] = {
+	{ CURLE_OPERATION_TIMEDOUT, ETIMEDOUT, "no answer in time" },
+	{ CURLE_COULDNT_RESOLVE_HOST, EHOSTUNREACH, "no such host" },
+	{ CURLE_PEER_FAILED_VERIFICATION, EKEYREJECTED, NULL },
+	{ CURLE_SSL_CONNECT_ERROR, EKEYREJECTED, NULL },
+	{ CURLE_SSL_CACERT_BADFILE, EKEYREJECTED, NULL },
+	{ CURLE_GOT_NOTHING, ECONNRESET, "the connection was closed without an answer" },
+	{ CURLE_PARTIAL_FILE, ECONNRESET, "the connection broke in the middle of the answer" },
+	{ CURLE_RECV_ERROR, ECONNRESET, "the connection broke" },
+	{ CURLE_SEND_ERROR, ECONNRESET, "the connection broke" },
+	{ CURLE_UNSUPPORTED_PROTOCOL, EPROTO, "the server does not speak HTTP" },
+	{ CURLE_WEIRD_SERVER_REPLY, EPROTO, "the server does not speak HTTP" },
+	{ CURLE_OUT_OF_MEMORY, ENOMEM, "out of memory" },
+};
+
+int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const char *words,
+		       struct err *err)
+{
+	long why = 0;
+
+	if (code == CURLE_COULDNT_CONNECT) {
+		(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);
+		return err_sys(err, why > 0 ? (int)why : ECONNREFUSED, "connect to %s", c->given);
+	}
+	if (!words || !words[0])
+		words = curl_easy_strerror(code);
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (meanings[i].code == code)
+			return err_set(err, meanings[i].error, "%s: %s", c->given,
+				       meanings[i].text ? meanings[i].text : words);
+	return err_set(err, EIO, "%s: %s", c->given, words);
+}

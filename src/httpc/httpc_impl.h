@@ -1,0 +1,22 @@
+/* What the files of this folder know of each other. */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "httpc/httpc.h"
+#include "httpc/url.h"
+
+struct httpc {
+	CURLM *multi;  /* owned */
+	char *given;   /* owned; the address as it was given */
+	char *key;     /* owned; NULL: none */
+	char *ca_file; /* owned; NULL: the system's */
+	long connect_ms;
+	struct url url;
+};
+
+/* The options that every connection of ours has. */
+int httpc_configure(const struct httpc *c, CURL *easy);
+/* What curl's result means, with its own words where it has any. */
+int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const char *words,
+		       struct err *err);
