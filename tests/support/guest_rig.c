@@ -31,6 +31,7 @@ static _Noreturn void run_guest(int sock, size_t fault)
 	int null = open("/dev/null", O_RDWR);
 	sigset_t all;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
 	(void)dup2(null, 0);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -65,10 +66,11 @@ static bool enter_namespaces(void)
 static _Noreturn void run_boxed(int sock)
 {
 	int status = 0;
-	pid_t pid = fork();
+	pid_t pid;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pid = fork();
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (mount("proc", "/proc", "proc", 0, NULL) < 0)
 			_exit(RIG_NO_BOX);
 		run_guest(sock, 0);

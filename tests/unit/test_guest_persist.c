@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,18 +76,26 @@ static void a_newer_client_replaces_an_older_one(void **state)
 	rig_hang_up(&second);
 }
 
+/* It cannot hear the acknowledgement before the connection is lost, and a frame that the client has
+ * not read resets the socket. */
 static void the_last_words_of_an_older_client_count(void **state)
 {
 	struct guest_exec e = record_script("exit 0", "");
 	struct guest_rig *rig = *state;
 	struct record r = { 0 };
 
-	for (uint32_t i = 1; i <= 20; i++) {
+	for (uint32_t i = 1; i <= 3; i++) {
 		rig_exec(rig, i, &e);
 		record_all(rig, i, &r);
-		rig_raw(rig, G_PING, 1, NULL,
-			0); /* its answer is not read, which resets the socket */
+		rig_raw(rig, G_PING, 1, NULL, 0);
+		assert_false(rig_is_quiet(rig, 10000));
+		assert_int_equal(kill(rig->pid, SIGSTOP), 0);
 		rig_raw(rig, G_ACK, i, NULL, 0);
+		rig_hang_up(rig);
+		if (i > 1) /* otherwise the next client is there at the same time */
+			assert_int_equal(kill(rig->pid, SIGCONT), 0);
+		rig->sock = rig_dial(rig);
+		assert_int_equal(kill(rig->pid, SIGCONT), 0);
 		rig_expect_nothing(rig);
 	}
 	record_done(&r);
