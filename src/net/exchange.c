@@ -369,20 +369,16 @@ static void http_drained(struct conn *c)
 static void http_gone(struct conn *c)
 {
 	struct http_request *r = request_of(c);
-	bool knows;
 
 	if (!r->active)
 		return;
-	if (r->answer == ANSWER_ENDED) {
-		exchange_over(r);
+	if (r->answer != ANSWER_ENDED && !r->gone && !waits_for_body(r)) {
+		report(r); /* stays for its handler, who does not know */
 		return;
 	}
-	knows = r->gone || waits_for_body(r);
-	exchange_tell_gone(r);
-	if (knows)
-		exchange_over(r);
-	else
-		report(r); /* stays for its handler, who does not know */
+	if (r->answer != ANSWER_ENDED)
+		exchange_tell_gone(r);
+	exchange_over(r);
 }
 
 static void http_tick(struct conn *c, uint64_t now_ms)
