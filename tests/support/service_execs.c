@@ -137,7 +137,7 @@ void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, 
 	x->exit_code = -1;
 	x->is_open = req->has_stdin || req->kind == EXECUTION_PTY;
 	x->flags = req->background ? EXECUTION_BACKGROUND : 0;
-	x->output = output_create(req->keep ? req->keep : OUTPUT_KEEP_MIN * 64);
+	x->output = output_create(all->keep);
 	list_init(&x->readers);
 	list_init(&x->waits);
 	list_push_back(&all->execs, &x->node);

@@ -15,6 +15,7 @@ void service_init(struct sandboxes *s, struct loop *loop)
 	list_init(&s->ops);
 	s->is_ready = true;
 	s->auto_end = true;
+	s->keep = 256 << 10;
 	s->stdin_room = SIZE_MAX;
 	s->chunk = 1000;
 	s->window = SIZE_MAX;

@@ -41,6 +41,7 @@ struct sandboxes {
 	const char *auto_stdout, *auto_stderr;
 	bool auto_end;
 	int exit_code;
+	size_t keep;       /* bytes of output that are kept */
 	size_t stdin_room; /* bytes that an execution takes before it says EAGAIN */
 	struct service_file files[FAKE_FILES_MAX];
 	uint64_t inodes;
