@@ -98,11 +98,17 @@ static void on_readable(void *user, unsigned events)
 void net_client_open(struct net_client *c, struct net_rig *g)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)g->port) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	*c = (struct net_client){ .g = g, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_true(c->fd >= 0);
-	assert_int_equal(connect(c->fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	net_client_adopt(c, g, fd);
+}
+
+void net_client_adopt(struct net_client *c, struct net_rig *g, int fd)
+{
+	*c = (struct net_client){ .g = g, .fd = fd };
 	assert_int_equal(loop_io_create(g->loop, c->fd, on_readable, c, &c->io), 0);
 	net_client_read(c, true);
 }

@@ -35,6 +35,7 @@ void net_rig_run_ms(struct net_rig *g, unsigned ms);
 void net_rig_until(struct net_rig *g, const bool *flag);
 
 void net_client_open(struct net_client *c, struct net_rig *g);
+void net_client_adopt(struct net_client *c, struct net_rig *g, int fd); /* takes fd */
 void net_client_close(struct net_client *c);
 void net_client_send(struct net_client *c, const void *data, size_t n);
 void net_client_puts(struct net_client *c, const char *text);
