@@ -9,7 +9,6 @@
 #include "api/routes.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/encode.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
@@ -18,8 +17,6 @@
 #include "telemetry/metrics.h"
 #include "json/jw.h"
 
-/* "1763239000123:" and an id. */
-#define CURSOR_TEXT_MAX 96
 #define LARGE (4u << 20) /* bytes of an answer: above, it goes out in pieces */
 #define LARGE_PIECE (1u << 20)
 
@@ -123,51 +120,27 @@ bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64
 	return true;
 }
 
-static int parse_cursor(struct arena *a, const char *text, struct call_cursor *ret)
-{
-	char plain[CURSOR_TEXT_MAX + 1], *colon;
-	ssize_t n = decode_base64url(text, strlen(text), plain, CURSOR_TEXT_MAX);
-	int64_t ms;
-
-	if (n < 0)
-		return -EINVAL;
-	plain[n] = '\0';
-	colon = strchr(plain, ':');
-	if (!colon || strlen(plain) != (size_t)n)
-		return -EINVAL;
-	*colon = '\0';
-	if (parse_i64(plain, 1, INT64_MAX, &ms) < 0 || colon[1] == '\0')
-		return -EINVAL;
-	ret->before_id = arena_strndup(a, colon + 1, strlen(colon + 1));
-	if (!ret->before_id)
-		return -ENOMEM;
-	ret->before_ms = ms;
-	return 0;
-}
-
-bool call_query_cursor(struct api_call *c, struct call_cursor *ret)
+bool call_query_cursor(struct api_call *c, struct cursor *ret)
 {
 	const char *value;
 	int r = query(c, "cursor", &value);
 
 	if (r <= 0)
 		return r == 0;
-	r = parse_cursor(http_arena(c->http), value, ret);
-	if (r == -EINVAL)
-		problem_field(c, "cursor", "want a cursor as an earlier answer gave it");
-	else if (r < 0)
-		problem_reply(c, &(struct err){ .code = -r });
-	return r == 0;
+	if (cursor_parse(value, ret) == 0)
+		return true;
+	problem_field(c, "cursor", "want a cursor as an earlier answer gave it");
+	return false;
 }
 
 void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *before_id)
 {
-	char plain[CURSOR_TEXT_MAX], text[BASE64_SIZE(CURSOR_TEXT_MAX)];
+	char text[CURSOR_SIZE];
 
-	if (!more || str_format(plain, sizeof(plain), "%" PRId64 ":%s", before_ms, before_id) < 0)
-		return jw_null_field(w, "nextCursor");
-	(void)encode_base64url(plain, strlen(plain), text);
-	jw_str_field(w, "nextCursor", text);
+	if (more && cursor_format(before_ms, before_id, text) == 0)
+		jw_str_field(w, "nextCursor", text);
+	else
+		jw_null_field(w, "nextCursor");
 }
 
 bool call_accepts(const struct api_call *c, const char *type)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "api/cursor.h"
 #include "auth/principal.h"
 #include "base/list.h"
 #include "net/router.h"
@@ -63,12 +64,9 @@ bool call_query_u64(struct api_call *c, const char *name, uint64_t min, uint64_t
 		    uint64_t *ret);
 bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64_t *ret_ms);
 
-/* A position in a list of things ordered by time and id, as clients see it: opaque text. */
-struct call_cursor {
-	int64_t before_ms;
-	const char *before_id; /* arena; NULL: from the newest */
-};
-bool call_query_cursor(struct api_call *c, struct call_cursor *ret);
+/* ?cursor=; absent leaves *ret as it is: a zeroed one is from the newest on. */
+bool call_query_cursor(struct api_call *c, struct cursor *ret);
+/* "nextCursor": behind the last of the page; null without more. */
 void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *before_id);
 
 /* Whether the client's Accept header names this type. */

@@ -181,13 +181,13 @@ static void listed(void *user, const struct exec_info *infos, size_t n, bool mor
 
 static void list(struct api_call *c, const char *sandbox_id)
 {
-	struct call_cursor cursor = { 0 };
+	struct cursor cursor = { 0 };
 	uint64_t limit = LIST_DEFAULT;
 
 	if (!call_query_u64(c, "limit", 1, LIST_MAX, &limit) || !call_query_cursor(c, &cursor))
 		return;
 	exec_list(c->api->deps.sandboxes, sandbox_id, call_owner(c), cursor.before_ms,
-		  cursor.before_id, limit, listed, c);
+		  cursor.before_ms ? cursor.before_id : NULL, limit, listed, c);
 }
 
 static void got_ended(void *user, const struct sandbox_info *info, const struct err *err)

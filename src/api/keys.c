@@ -128,6 +128,7 @@ static void made(void *user, int r)
 /* Nobody gives away more than they have. */
 static bool check_grant(struct api_call *c, const struct body_key *body)
 {
+	/* Who may make keys has at least the role that one gets by default. */
 	if (body->role > (int)c->who.role) {
 		problem_status(c, 403, "a key of role '%s' cannot make one of role '%s'",
 			       role_name(c->who.role), role_name((enum role)body->role));
@@ -158,7 +159,7 @@ void api_key_create(struct api_call *c)
 		r = str_copy(k->name, sizeof(k->name), body->name);
 	if (r == 0)
 		r = str_copy(k->owner, sizeof(k->owner), owner);
-	k->row.role = (uint8_t)(body->role < 0 ? (int)c->who.role : body->role);
+	k->row.role = (uint8_t)(body->role < 0 ? ROLE_USER : body->role);
 	k->row.created_ms = clock_wall_ms();
 	if (body->expires_in_ms > 0)
 		k->row.expires_ms = k->row.created_ms + (int64_t)body->expires_in_ms;
@@ -174,7 +175,7 @@ void api_key_create(struct api_call *c)
 
 struct collect {
 	const struct api_call *call;
-	struct call_cursor cursor;
+	struct cursor cursor;
 	const struct key_row **rows; /* owned */
 	size_t n, cap;
 	int failed;
@@ -199,7 +200,7 @@ static void collect(void *user, const struct key_row *row)
 
 	if (row->revoked_ms || !principal_owns(&all->call->who, row->owner))
 		return;
-	if (all->cursor.before_id &&
+	if (all->cursor.before_ms &&
 	    compare(&(const struct key_row *){ row }, &(const struct key_row *){ &after }) <= 0)
 		return;
 	if (all->n == all->cap) {

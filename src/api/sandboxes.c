@@ -215,7 +215,7 @@ static void listed(void *user, const struct sandbox_info *infos, size_t n, bool 
 void api_sandbox_list(struct api_call *c)
 {
 	struct sandbox_filter f = { .owner = call_owner(c) };
-	struct call_cursor cursor = { 0 };
+	struct cursor cursor = { 0 };
 	uint64_t limit = LIST_DEFAULT;
 
 	if (!parse_states(c, &f.states) || !call_query(c, "template", &f.template) ||
@@ -224,7 +224,7 @@ void api_sandbox_list(struct api_call *c)
 		return;
 	f.limit = limit;
 	f.before_ms = cursor.before_ms;
-	f.before_id = cursor.before_id;
+	f.before_id = cursor.before_ms ? cursor.before_id : NULL;
 	sandbox_list(c->api->deps.sandboxes, &f, listed, c);
 }
 

@@ -12,6 +12,7 @@
 #include "api/routes.h"
 #include "api_rig.h"
 #include "base/str.h"
+#include "fault.h"
 #include "telemetry/metrics.h"
 
 /* A path that the pattern matches. */
@@ -427,6 +428,24 @@ static void a_server_that_stops_lets_go_of_waiting_requests(void **state)
 	rig_disconnect(&d);
 }
 
+static int build(void *arg)
+{
+	struct api_rig *rig = arg;
+	struct api *api = NULL;
+	struct err err = { 0 };
+	int r = api_create(&(struct api_deps){ rig->loop, &rig->config, &rig->service, &rig->store,
+					       rig->keys, rig->metrics },
+			   &api, &err);
+
+	(void)api_free(api);
+	return r;
+}
+
+static void an_api_that_finds_no_memory_leaves_nothing_behind(void **state)
+{
+	assert_true(fault_each(build, *state) > 5);
+}
+
 #define RIG_TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
 int main(void)
@@ -447,6 +466,7 @@ int main(void)
 		RIG_TEST(metrics_need_their_scope_unless_made_public),
 		RIG_TEST(the_pools_are_shown_to_admins),
 		RIG_TEST(a_server_that_stops_lets_go_of_waiting_requests),
+		RIG_TEST(an_api_that_finds_no_memory_leaves_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

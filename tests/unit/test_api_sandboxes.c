@@ -206,6 +206,9 @@ static void nobody_gives_away_more_than_they_have(void **state)
 	rig_expect(rig, rig->user, "POST /api/v1/keys", "{}", 400, "\"field\":\"name\"");
 	rig_expect(rig, rig->user, "POST /api/v1/keys", "{\"name\":\"x\"}", 201,
 		   "\"role\":\"user\",\"owner\":\"ann\"");
+	/* An admin's too is an ordinary one unless it is said otherwise. */
+	rig_expect(rig, rig->admin, "POST /api/v1/keys", "{\"name\":\"x\"}", 201,
+		   "\"role\":\"user\",\"owner\":\"root\"");
 	rig_ask(rig, rig->admin, "POST /api/v1/keys", "",
 		"{\"name\":\"x\",\"role\":\"admin\",\"owner\":\"ann\"}", &a);
 	assert_int_equal(a.status, 201);
@@ -214,6 +217,33 @@ static void nobody_gives_away_more_than_they_have(void **state)
 	(void)str_format(what, sizeof(what), "DELETE /api/v1/keys/%s", id);
 	rig_expect(rig, rig->user, what, NULL, 403, "forbidden");
 	rig_expect(rig, rig->admin, what, NULL, 204, NULL);
+}
+
+static void keys_come_in_pages_too(void **state)
+{
+	struct api_rig *rig = *state;
+	char what[256] = "GET /api/v1/keys?limit=3";
+	unsigned seen = 0;
+
+	for (int i = 0; i < 5; i++) /* beside the rig's four */
+		rig_expect(rig, rig->admin, "POST /api/v1/keys", "{\"name\":\"x\"}", 201, NULL);
+	for (int page = 0; page < 3; page++) {
+		struct rig_answer a;
+		struct jv_doc *doc = NULL;
+		const char *cursor;
+
+		rig_ask(rig, rig->admin, what, "", NULL, &a);
+		assert_int_equal(jv_parse(a.body.data, a.body.len, 1 << 20, &doc, NULL), 0);
+		seen += (unsigned)jv_len(jv_get(jv_root(doc), "items"));
+		cursor = jv_text(jv_get(jv_root(doc), "nextCursor"));
+		assert_int_equal(cursor == NULL, page == 2);
+		if (cursor)
+			(void)str_format(what, sizeof(what), "GET /api/v1/keys?limit=3&cursor=%s",
+					 cursor);
+		(void)jv_free(doc);
+		rig_answer_done(&a);
+	}
+	assert_int_equal(seen, 9);
 }
 
 static void the_last_admin_key_stays(void **state)
@@ -227,7 +257,8 @@ static void the_last_admin_key_stays(void **state)
 	rig_answer_done(&a);
 	(void)str_format(what, sizeof(what), "DELETE /api/v1/keys/%s", id);
 	rig_expect(rig, rig->admin, what, NULL, 409, "conflict");
-	rig_ask(rig, rig->admin, "POST /api/v1/keys", "", "{\"name\":\"second\"}", &a);
+	rig_ask(rig, rig->admin, "POST /api/v1/keys", "",
+		"{\"name\":\"second\",\"role\":\"admin\"}", &a);
 	field(&a, "key", second, sizeof(second));
 	rig_answer_done(&a);
 	rig_expect(rig, second, what, NULL, 204, NULL);
@@ -301,6 +332,7 @@ int main(void)
 		RIG_TEST(only_use_keeps_a_sandbox_from_being_idle),
 		RIG_TEST(a_key_is_shown_once_works_and_can_be_revoked),
 		RIG_TEST(nobody_gives_away_more_than_they_have),
+		RIG_TEST(keys_come_in_pages_too),
 		RIG_TEST(the_last_admin_key_stays),
 		RIG_TEST(a_key_that_the_store_does_not_take_does_not_exist),
 		RIG_TEST(a_revoked_key_is_refused_even_when_the_store_fails),
