@@ -115,6 +115,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	(void)str_copy(sb->owner, sizeof(sb->owner), req->owner); /* fits: check_request() */
 	(void)str_copy(sb->name, sizeof(sb->name), req->name);
 	(void)str_copy(sb->template, sizeof(sb->template), t->name);
+	sb->template_id = t->id;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
@@ -124,7 +125,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 
 static void begin(struct sandbox *sb, const struct sandbox_request *req)
 {
-	const struct launch_spec spec = { .template_id = template_find(sb->template)->id,
+	const struct launch_spec spec = { .template_id = sb->template_id,
 					  .flags = req->cold ? LAUNCH_COLD : 0,
 					  .limits = sb->limits,
 					  .tag = sb->id };
@@ -154,49 +155,50 @@ static void use_existing(struct sandbox *sb, const struct sandbox_request *req, 
 	}
 }
 
-static int make(struct sandboxes *all, const struct sandbox_request *req, struct sandbox **ret,
-		struct err *err)
+/* NULL: *err says why. */
+static struct sandbox *make(struct sandboxes *all, const struct sandbox_request *req,
+			    struct err *err)
 {
 	struct sandbox *sb;
 	int r;
 
-	if (map_len(all->by_id) >= all->settings.max_sandboxes)
-		return err_set(err, EDQUOT, "there are %u sandboxes already, the limit",
-			       all->settings.max_sandboxes);
+	if (map_len(all->by_id) >= all->settings.max_sandboxes) {
+		(void)err_set(err, EDQUOT, "there are %u sandboxes already, the limit",
+			      all->settings.max_sandboxes);
+		return NULL;
+	}
 	sb = sandbox_alloc(all);
-	if (!sb)
-		return err_sys(err, ENOMEM, "sandbox");
+	if (!sb) {
+		(void)err_sys(err, ENOMEM, "sandbox");
+		return NULL;
+	}
 	r = fill(sb, req, err);
 	if (r == 0 && (r = sandbox_register(sb)) < 0)
 		(void)err_sys(err, r, "sandbox");
-	if (r < 0) {
-		sandbox_unref(sb);
-		return r;
-	}
-	*ret = sb;
-	return 0;
+	if (r == 0)
+		return sb;
+	sandbox_unref(sb);
+	return NULL;
 }
 
 void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sandbox_cb cb,
 		    void *user)
 {
 	struct answer *a = answer_create(all, cb, user);
-	struct sandbox *sb;
+	struct sandbox *sb = NULL;
 	struct err err = { 0 };
-	int r;
 
 	if (!a)
 		return;
-	r = check_request(&all->settings, req, &err);
-	if (r == 0) {
+	if (check_request(&all->settings, req, &err) == 0) {
 		sb = sandboxes_by_name(all, req->owner, req->name);
 		if (sb) {
 			use_existing(sb, req, a);
 			return;
 		}
-		r = make(all, req, &sb, &err);
+		sb = make(all, req, &err);
 	}
-	if (r < 0) {
+	if (!sb) {
 		answer_give(a, NULL, &err);
 		return;
 	}

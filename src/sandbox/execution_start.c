@@ -228,28 +228,27 @@ static int send(struct execution *x, struct sandbox *sb, const struct exec_reque
 	return r;
 }
 
-static int start(struct sandbox *sb, const struct exec_request *req, struct execution **ret,
-		 struct err *err)
+/* NULL: *err says why. */
+static struct execution *start(struct sandbox *sb, const struct exec_request *req, struct err *err)
 {
 	char id[ID_LEN + 1];
 	struct execution *x;
-	int r = check_room(sb, err);
 
-	if (r < 0)
-		return r;
+	if (check_room(sb, err) < 0)
+		return NULL;
 	id_make(id);
 	x = execution_alloc(sb->all, id);
-	if (!x)
-		return err_sys(err, ENOMEM, "execution");
-	r = send(x, sb, req, err);
-	if (r < 0) {
+	if (!x) {
+		(void)err_sys(err, ENOMEM, "execution");
+		return NULL;
+	}
+	if (send(x, sb, req, err) < 0) {
 		exec_unref(x);
-		return r;
+		return NULL;
 	}
 	x->is_bound = x->waits_for_start = true;
 	execution_attach(x, sb);
-	*ret = x;
-	return 0;
+	return x;
 }
 
 struct refusal {
@@ -286,18 +285,19 @@ void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, 
 {
 	struct execution *x;
 	struct err err = { 0 };
-	int r;
+	int r = 0;
 
 	sandbox_touch(sb);
-	r = start(sb, req, &x, &err);
-	if (r == 0 && (req->background || req->kind == EXECUTION_PTY)) {
-		r = execution_record_start(x);
-		if (r < 0) { /* it runs already, and nobody is to know of it */
-			err = record_error(r);
-			(void)exec_cancel(x);
-		}
+	x = start(sb, req, &err);
+	if (!x) {
+		refuse(sb->all, cb, user, &err);
+		return;
 	}
-	if (r < 0) {
+	if (req->background || req->kind == EXECUTION_PTY)
+		r = execution_record_start(x);
+	if (r < 0) { /* it runs already, and nobody is to know of it */
+		err = record_error(r);
+		(void)exec_cancel(x);
 		refuse(sb->all, cb, user, &err);
 		return;
 	}

@@ -158,13 +158,13 @@ static int select_live(struct listing *l, const struct sandbox_filter *f)
 	struct sandboxes *all = l->all;
 	size_t n = 0;
 
-	l->found = calloc(map_len(all->by_id) + 1, sizeof(*l->found));
+	l->found = calloc(map_len(all->by_id) + 1, sizeof(struct sandbox *));
 	if (!l->found)
 		return -ENOMEM;
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
 		if (sb->is_registered && matches(sb, f))
 			l->found[n++] = sb;
-	qsort(l->found, n, sizeof(*l->found), newest_first);
+	qsort(l->found, n, sizeof(struct sandbox *), newest_first);
 	l->more = n > f->limit;
 	l->n = l->more ? f->limit : n;
 	for (size_t i = 0; i < l->n; i++)

@@ -114,6 +114,7 @@ struct sandbox {
 	char id[ID_LEN + 1], box_id[ID_LEN + 1]; /* box_id "": none yet */
 	char owner[SANDBOX_OWNER_MAX + 1], name[SANDBOX_NAME_MAX + 1];
 	char template[SANDBOX_TEMPLATE_MAX + 1];
+	uint32_t template_id; /* while it is being created */
 	enum sandbox_state state;
 	char reason[SANDBOX_TEXT_MAX + 1];
 	struct limits limits;

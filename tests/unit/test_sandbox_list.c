@@ -45,8 +45,8 @@ static void lists_are_newest_first_in_pages_and_filtered(void **state)
 
 	(void)state;
 	rig_open(&rig);
-	for (char c = 'a'; c < 'f'; c++) {
-		struct sandbox *sb = rig_create(&rig, (char[]){ c, '\0' });
+	for (int c = 'a'; c < 'f'; c++) {
+		struct sandbox *sb = rig_create(&rig, (char[]){ (char)c, '\0' });
 
 		if (c == 'b') {
 			sandbox_patch(sb, &patch, rig_told, &t);
