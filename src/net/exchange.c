@@ -188,7 +188,7 @@ bool exchange_is_forgotten(struct conn *c)
 {
 	struct http_request *r = request_of(c);
 
-	if (r->active && waits_for_body(r)) {
+	if (r->active && (waits_for_body(r) || r->gone)) {
 		exchange_tell_gone(r);
 		report(r);
 		r->active = false;

@@ -73,7 +73,8 @@ struct http_request {
 /* Takes fd and tls. NULL without memory. */
 struct http_request *exchange_create(struct http_server *s, int fd, struct tls_session *tls);
 void exchange_free(struct conn *c); /* of one that is closed and not active */
-/* A closed one that nobody knows any more. One that waits for a body in vain is told so here. */
+/* A closed one that nobody knows any more. One that waits for a body in vain, or asked to be told
+ * of a client that had left before, is told so here. */
 bool exchange_is_forgotten(struct conn *c);
 /* The answer has been written: the request is over as soon as its body is. */
 void exchange_answered(struct http_request *r);

@@ -101,7 +101,8 @@ void *http_user(const struct http_request *r, unsigned slot);
 void http_user_set(struct http_request *r, unsigned slot, void *p);
 struct loop *http_loop(const struct http_request *r);
 
-/* The client has gone before the answer ended: called once, at the latest moment to forget r. */
+/* The client has gone before the answer ended: called once, at the latest moment to forget r. When
+ * it had gone already, that is the end of this turn of the loop. */
 void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_request *r),
 		  void *user);
 

@@ -8,6 +8,7 @@
 #include "net/exchange.h"
 #include "net/http1.h"
 #include "net/percent.h"
+#include "net/server.h"
 
 #define CLIENT_ID_MAX 128
 
@@ -150,4 +151,6 @@ void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_r
 {
 	r->gone = gone;
 	r->gone_user = user;
+	if (gone && r->c.state == CONN_CLOSED && r->c.server)
+		server_rebury(r->c.server, &r->c); /* left before: told at the end of the turn */
 }

@@ -662,6 +662,21 @@ static void a_request_nobody_watches_stays_until_it_is_answered(void **state)
 	net_client_open(&t->c, &t->g);
 }
 
+static void who_watches_too_late_is_told_too(void **state)
+{
+	struct test *t = *state;
+
+	net_client_puts(&t->c, "GET /forget HTTP/1.1\r\n" H "\r\n");
+	net_rig_run_ms(&t->g, 20);
+	net_client_close(&t->c);
+	net_rig_run_ms(&t->g, 50);
+	http_on_gone(t->kept, on_gone, t);
+	assert_false(t->gone);
+	net_rig_until(&t->g, &t->gone);
+	assert_int_equal(t->reports, 1);
+	net_client_open(&t->c, &t->g);
+}
+
 static void such_a_request_outlives_its_server(void **state)
 {
 	struct test *t = *state;
@@ -820,6 +835,7 @@ int main(void)
 		T(a_client_that_leaves_while_it_is_served_is_noticed),
 		T(a_client_that_leaves_in_the_answer_is_noticed),
 		T(a_request_nobody_watches_stays_until_it_is_answered),
+		T(who_watches_too_late_is_told_too),
 		T(such_a_request_outlives_its_server),
 		T(a_body_wanted_too_late_is_told_to_be_gone),
 		T(an_aborted_answer_is_seen_to_be_incomplete),
