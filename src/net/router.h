@@ -31,7 +31,7 @@ struct router_match {
 };
 
 /* rows: the first row's struct route; stride: the size of one row. The table is borrowed. -EINVAL
- * for a bad pattern and for two rows that say the same. */
+ * for a bad pattern, -EEXIST for two rows that say the same. */
 int router_create(const struct route *rows, size_t count, size_t stride, struct router **ret,
 		  struct err *err);
 struct router *router_free(struct router *t);

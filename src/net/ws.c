@@ -34,9 +34,10 @@ struct ws {
 	size_t left;
 	struct list held; /* of struct held, owned */
 	bool paused;
-	bool closing; /* ours was sent */
-	bool pinged;  /* and nothing heard since */
-	bool broken;  /* beyond repair */
+	bool closing;   /* ours was sent */
+	bool pinged;    /* and nothing heard since */
+	bool bad_close; /* the peer's goodbye was none */
+	bool broken;    /* beyond repair */
 	uint64_t heard_ms, pinged_ms, closing_ms;
 	unsigned code; /* of the peer's close, or of ours */
 	char reason[REASON_MAX + 1];
@@ -152,9 +153,21 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 		w->ops->message(w->user, w, text, a->msg, a->msg_length);
 }
 
+/* A goodbye with half a code is one to wslay. */
+static void on_frame(wslay_event_context_ptr ctx,
+		     const struct wslay_event_on_frame_recv_start_arg *a, void *user)
+{
+	struct ws *w = user;
+
+	(void)ctx;
+	if (a->opcode == WSLAY_CONNECTION_CLOSE && a->payload_length == 1)
+		w->bad_close = true;
+}
+
 static const struct wslay_event_callbacks callbacks = {
 	.recv_callback = on_recv,
 	.send_callback = on_send,
+	.on_frame_recv_start_callback = on_frame,
 	.on_msg_recv_callback = on_message,
 };
 
@@ -179,6 +192,19 @@ static void deliver_held(struct ws *w)
 	}
 }
 
+/* What is not even a frame, wslay ends without a code: we say it. */
+static void refuse(struct ws *w)
+{
+	static const char close[] = { '\x88', 2, WSLAY_CODE_PROTOCOL_ERROR >> 8,
+				      (char)(WSLAY_CODE_PROTOCOL_ERROR & 255) };
+
+	if (!wslay_event_get_close_sent(w->ctx))
+		conn_queue(&w->r->c, close, sizeof(close));
+	if (!w->closing)
+		w->code = WSLAY_CODE_PROTOCOL_ERROR;
+	end(w, w->code, true);
+}
+
 static size_t ws_input(struct conn *c, const char *data, size_t n)
 {
 	struct ws *w = ws_of(c);
@@ -194,8 +220,10 @@ static size_t ws_input(struct conn *c, const char *data, size_t n)
 		return 0;
 	w->in = data;
 	w->left = n;
-	if (wslay_event_recv(w->ctx) != 0)
-		fail(w);
+	if (wslay_event_recv(w->ctx) != 0 || w->bad_close) {
+		refuse(w);
+		return n;
+	}
 	taken = n - w->left;
 	w->in = NULL;
 	w->left = 0;

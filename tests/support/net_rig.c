@@ -139,6 +139,13 @@ void net_client_send(struct net_client *c, const void *data, size_t n)
 	}
 }
 
+size_t net_client_send_some(struct net_client *c, const void *data, size_t n)
+{
+	ssize_t sent = send(c->fd, data, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	return sent > 0 ? (size_t)sent : 0;
+}
+
 void net_client_puts(struct net_client *c, const char *text)
 {
 	net_client_send(c, text, strlen(text));

@@ -38,6 +38,8 @@ void net_client_open(struct net_client *c, struct net_rig *g);
 void net_client_adopt(struct net_client *c, struct net_rig *g, int fd); /* takes fd */
 void net_client_close(struct net_client *c);
 void net_client_send(struct net_client *c, const void *data, size_t n);
+/* What the socket takes at once. */
+size_t net_client_send_some(struct net_client *c, const void *data, size_t n);
 void net_client_puts(struct net_client *c, const char *text);
 void net_client_until(struct net_client *c, const char *text); /* it has come; fails if it cannot */
 void net_client_until_len(struct net_client *c, size_t n);
