@@ -44,6 +44,7 @@ struct sandboxes {
 	size_t keep;       /* bytes of output that are kept */
 	size_t stdin_room; /* bytes that an execution takes before it says EAGAIN */
 	struct service_file files[FAKE_FILES_MAX];
+	unsigned serial;
 	uint64_t inodes;
 	uint64_t read_fails_at; /* FILE_READ and FILE_TAR_GET fail behind so many bytes; 0: never */
 	size_t chunk;           /* bytes of one data() */

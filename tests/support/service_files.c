@@ -16,7 +16,8 @@ struct file_op {
 	struct buf in; /* what was sent */
 	uint64_t at;
 	size_t window;
-	bool is_held, is_sent, has_entry, *freed;
+	bool is_held, is_sent, has_entry;
+	unsigned serial; /* no two are the same */
 };
 
 struct service_file *service_file(struct sandboxes *s, const char *path)
@@ -48,12 +49,19 @@ struct service_file *service_put(struct sandboxes *s, const char *path, uint8_t 
 
 static void op_free(struct file_op *op)
 {
-	if (op->freed)
-		*op->freed = true;
 	loop_task_cancel(&op->task);
 	list_remove(&op->node);
 	buf_done(&op->in);
 	free(op);
+}
+
+/* A callback may have ended it. */
+static bool is_live(const struct sandboxes *s, unsigned serial)
+{
+	LIST_FOREACH (&s->ops, op, struct file_op, node)
+		if (op->serial == serial)
+			return true;
+	return false;
 }
 
 void service_files_done(struct sandboxes *s)
@@ -101,53 +109,51 @@ static void give_entry(struct file_op *op, const struct service_file *f, const c
 
 static void run_list(struct file_op *op)
 {
+	struct sandboxes *all = op->all;
+	unsigned serial = op->serial;
 	size_t n = strlen(op->path);
-	bool freed = false;
 
-	op->freed = &freed;
-	for (size_t i = 0; i < FAKE_FILES_MAX && !freed; i++) {
-		const struct service_file *f = &op->all->files[i];
+	for (size_t i = 0; i < FAKE_FILES_MAX && is_live(all, serial); i++) {
+		const struct service_file *f = &all->files[i];
 
 		if (strncmp(f->path, op->path, n) == 0 && f->path[n] == '/')
 			give_entry(op, f, f->path + n + 1);
 	}
-	if (freed)
-		return;
-	op->freed = NULL;
-	op_done(op, 0);
+	if (is_live(all, serial))
+		op_done(op, 0);
+}
+
+static void read_chunk(struct file_op *op, const struct service_file *f, size_t n)
+{
+	struct sandboxes *all = op->all;
+	unsigned serial = op->serial;
+
+	op->at += n;
+	op->ops.data(op->user, f->data.data + op->at - n, n);
+	if (is_live(all, serial) && !op->is_held)
+		loop_task_post(all->loop, &op->task);
 }
 
 /* One chunk a turn. */
 static void run_read(struct file_op *op, const struct service_file *f)
 {
+	struct sandboxes *all = op->all;
 	uint64_t end = op->f.length ? op->f.offset + op->f.length : f->data.len;
-	bool freed = false;
-	size_t n;
+	unsigned serial = op->serial;
 
-	op->freed = &freed;
 	if (!op->has_entry && op->f.op == FILE_READ) {
 		op->has_entry = true;
 		op->at = op->f.offset;
 		give_entry(op, f, op->path);
 	}
-	if (freed)
+	if (!is_live(all, serial))
 		return;
-	if (op->all->read_fails_at && op->at >= op->all->read_fails_at) {
-		op->freed = NULL;
-		return op_failed(op, EIO);
-	}
-	if (op->at >= end) {
-		op->freed = NULL;
-		return op_done(op, op->at - op->f.offset);
-	}
-	n = end - op->at < op->all->chunk ? end - op->at : op->all->chunk;
-	op->at += n;
-	op->ops.data(op->user, f->data.data + op->at - n, n);
-	if (freed)
-		return;
-	op->freed = NULL;
-	if (!op->is_held)
-		loop_task_post(op->all->loop, &op->task);
+	if (all->read_fails_at && op->at >= all->read_fails_at)
+		op_failed(op, EIO);
+	else if (op->at >= end)
+		op_done(op, op->at - op->f.offset);
+	else
+		read_chunk(op, f, end - op->at < all->chunk ? end - op->at : all->chunk);
 }
 
 static void run_write(struct file_op *op)
@@ -217,6 +223,7 @@ int file_start(struct sandbox *sb, const struct guest_file *f, const struct file
 	if (!op)
 		abort();
 	op->all = sb->all;
+	op->serial = ++sb->all->serial;
 	op->ops = *ops;
 	op->user = user;
 	op->f = *f;

@@ -14,6 +14,7 @@
 #include "sandbox/output.h"
 
 #define BOX "/api/v1/sandboxes/box"
+#define CANCEL ",\"cancelOnDisconnect\":true"
 #define JSON "Content-Type: application/json\r\n"
 
 static int setup(void **state)
@@ -263,10 +264,9 @@ static void a_client_that_leaves_ends_only_what_it_said_it_would(void **state)
 {
 	static const char *const bodies[] = {
 		"{\"type\":\"command\",\"content\":\"x\"}",
-		"{\"type\":\"command\",\"content\":\"x\",\"cancelOnDisconnect\":true}",
+		"{\"type\":\"command\",\"content\":\"x\"" CANCEL "}",
 		"{\"type\":\"command\",\"content\":\"x\",\"stream\":true}",
-		"{\"type\":\"command\",\"content\":\"x\",\"stream\":true,\"cancelOnDisconnect\":"
-		"true}",
+		"{\"type\":\"command\",\"content\":\"x\",\"stream\":true" CANCEL "}",
 	};
 	struct api_rig *rig = *state;
 

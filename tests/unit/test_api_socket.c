@@ -152,6 +152,7 @@ static void a_terminal_that_nobody_could_attach_to_does_not_stay(void **state)
 static void a_terminal_that_does_not_read_holds_its_client_back(void **state)
 {
 	struct api_rig *rig = *state;
+	static const char letters[] = "abcde";
 	struct rig_conn c;
 	struct execution *x;
 
@@ -161,7 +162,7 @@ static void a_terminal_that_does_not_read_holds_its_client_back(void **state)
 	rig_until(&c, "\"type\":\"start\"");
 	x = service_last(&rig->service);
 	for (int i = 0; i < 5; i++)
-		rig_ws_send(&c, false, "abcde" + i, 1);
+		rig_ws_send(&c, false, &letters[i], 1);
 	rig_settle(rig);
 	assert_string_equal(rig->service.stdin_text, "a");
 	for (int i = 0; i < 4; i++) {

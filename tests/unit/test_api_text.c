@@ -15,8 +15,7 @@ static void a_character_cut_between_two_pieces_comes_out_whole(void **state)
 {
 	static const char *const texts[] = {
 		"plain",
-		"gr\xc3\xbc\xc3\x9f"
-		"e",
+		"gr\xc3\xbc\xc3\x9f",
 		"\xe2\x82\xac",
 		"\xf0\x9f\xa6\xa6 otter",
 		"\xe2\x82\xac\xe2\x82\xac",
