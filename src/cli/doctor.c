@@ -131,7 +131,8 @@ static void find_limits(const struct launch_info *info, struct finding *f)
 			    info->rootless ? ", rootless" : "");
 		return;
 	}
-	finding_set(f, HEALTH_WARN, "%s: not enforced: %s", kind, missing);
+	finding_set(f, HEALTH_WARN, "%s: not enforced: %s%s%s", kind, missing,
+		    info->cgroup_why[0] ? "; " : "", info->cgroup_why);
 	finding_mend(
 		f, info->rootless
 			   ? "systemd-run --user --scope -p Delegate=yes holt ... (cgroup v2), or "

@@ -110,7 +110,7 @@ static struct box *new_box(struct launch *l, const struct record *rec)
 				     .uid_base = rec->uid_base };
 	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 	b->pid = (pid_t)rec->pid;
-	b->sock = b->net_fd = b->pidfd = -1;
+	b->sock = b->net_fd = b->pidfd = b->listener = -1;
 	b->flags = rec->box_flags;
 	b->claimed_ms = rec->claimed_ms;
 	b->start_ticks = rec->start_ticks;

@@ -34,6 +34,7 @@ struct box *boxes_free(struct launch *l, struct box *b)
 		launch_unwatch(l, b->pidfd);
 		(void)close(b->pidfd);
 	}
+	(void)fd_close(b->listener);
 	cell_return(l, &b->cell);
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
@@ -75,17 +76,26 @@ static void step_done(struct box *b, enum launch_step step)
 	b->step_ns[step] = spent;
 }
 
+/* It has a process and will never be ready: the reaper answers whoever waits. */
+static void spoiled(struct launch *l, struct box *b)
+{
+	if (!b->claim_id)
+		b->tmpl->failures++;
+	boxes_destroy(l, b);
+}
+
 static void built(struct launch *l, struct box *b)
 {
 	step_done(b, STEP_READY);
 	launch_unwatch(l, b->sock);
+	if (persist_prepare(l, b, &b->err) < 0) {
+		spoiled(l, b);
+		return;
+	}
 	b->tmpl->building_count--;
 	if (b->plan.nested)
 		zygote_worked(l, b);
 	poolsize_made(&b->tmpl->size, clock_now_ns() - b->began_ns);
-	/* Ahead of the claim, like everything that can be. 0 is nobody's: it is not adopted. */
-	if (state_is_open(&l->state))
-		(void)process_start(l->proc_fd, b->pid, &b->start_ticks);
 	if (b->claim_id)
 		boxes_claim(l, b, &(struct claim){ b->claim_id, b->tag });
 	else
@@ -223,14 +233,11 @@ static void building(struct launch *l, struct source *self)
 	case NEWS_END:
 		break;
 	}
-	launch_unwatch(l, b->sock); /* the reaper answers whoever waits */
-	if (b->plan.nested) {
-		(void)kill(b->pid, SIGKILL);
-		return;
-	}
-	if (!b->claim_id)
-		b->tmpl->failures++;
-	boxes_destroy(l, b);
+	launch_unwatch(l, b->sock);
+	if (b->plan.nested)
+		(void)kill(b->pid, SIGKILL); /* boxes_reaped() starts over */
+	else
+		spoiled(l, b);
 }
 
 int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err)
@@ -319,7 +326,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 		return err_sys(err, ENOMEM, "box");
 	b->source.ready = building;
 	b->tmpl = t;
-	b->sock = b->net_fd = b->pidfd = -1;
+	b->sock = b->net_fd = b->pidfd = b->listener = -1;
 	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
 	if (claim) {
 		b->claim_id = claim->id;
@@ -460,33 +467,6 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	if (usage.cpu_us < rusage_us(ru))
 		usage.cpu_us = rusage_us(ru);
 	ended(l, b, status, &usage);
-}
-
-static struct box *next_claimed(const struct launch *l)
-{
-	MAP_FOREACH (l->by_id, it) {
-		struct box *b = it.value;
-
-		if (b->state == BOX_CLAIMED)
-			return b;
-	}
-	return NULL;
-}
-
-void boxes_leave(struct launch *l)
-{
-	struct box *b;
-
-	while (state_is_open(&l->state) && (b = next_claimed(l))) {
-		(void)map_remove(l->by_id, b->id, ID_LEN);
-		if (b->pidfd < 0)
-			(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
-		(void)fd_close(b->pidfd);
-		(void)fd_close(b->cell.seed_sock); /* its seed ends by that */
-		(void)fd_close(b->cell.user_ns);
-		cgroup_forget(b->cell.cgroup);
-		free(b);
-	}
 }
 
 struct box *boxes_find(const struct launch *l, const char *id)

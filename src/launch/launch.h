@@ -80,6 +80,7 @@ struct box {
 	char tag[TAG_MAX + 1]; /* the client's name of it */
 	uint64_t claimed_ms;   /* since 1970 */
 	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
+	int listener;          /* owned: the socket that it gets at the claim; -1: none yet */
 	uint64_t began_ns, step_ns[STEP_COUNT];
 	struct err err; /* why it could not be built */
 	struct list pool_link;
@@ -126,8 +127,6 @@ void boxes_destroy(struct launch *l, struct box *b);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
 /* The process of an adopted box has ended. */
 void boxes_ended(struct launch *l, struct source *self);
-/* Forgets the claimed boxes, which live on, at the end of a launcher with a state directory. */
-void boxes_leave(struct launch *l);
 /* Gives back everything but the process, which is gone or never was. */
 struct box *boxes_free(struct launch *l, struct box *b);
 /* At the end: boxes whose first process is not known yet, and which nobody reaps. */
@@ -159,11 +158,15 @@ bool pool_refill(struct launch *l, bool quiet);
 bool pool_is_active(const struct launch *l);
 
 /* persist.c: boxes that outlive us. All of it does nothing without a state directory. */
+/* Once it is built: everything that a claim would have to wait for. It still ends with us. */
+int persist_prepare(struct launch *l, struct box *b, struct err *err);
 /* At the claim: writes the box down, and gives it the socket on which its next client comes. */
 int persist_box(struct launch *l, struct box *b, struct err *err);
 /* Its limits have changed. */
 int persist_update(const struct launch *l, const struct box *b, struct err *err);
 void persist_forget(const struct launch *l, const struct box *b);
+/* At our end: forgets the claimed boxes, which live on. */
+void persist_leave(struct launch *l);
 /* A new connection to a claimed box. */
 int persist_connect(const struct launch *l, const struct box *b, struct err *err);
 

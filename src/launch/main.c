@@ -186,9 +186,33 @@ static int open_cgroups(struct launch *l, const struct options *o, struct err *e
 	return r;
 }
 
+static int open_ids(struct launch *l, struct err *err)
+{
+	struct ids_options o = { .proc_fd = l->proc_fd };
+
+	if (l->rootless)
+		return 0;
+	o.instance = state_is_open(&l->state) ? l->state.instance : NULL;
+	return ids_init(&l->ids, &o, err);
+}
+
+/* What is shared with other launchers, and what was left by the one before us. Nothing may be taken
+ * from it before we know what that one's boxes have. */
+static int setup_shared(struct launch *l, const struct options *o, struct err *err)
+{
+	int r = o->state ? state_open(&l->state, (int)o->state, l->proc_fd, err) : 0;
+
+	if (r == 0)
+		r = open_cgroups(l, o, err);
+	if (r == 0)
+		r = open_ids(l, err);
+	if (r == 0)
+		r = watch_basics(l, err);
+	return r < 0 || !o->state ? r : adopt_boxes(l, err);
+}
+
 static int setup(struct launch *l, const struct options *o, struct err *err)
 {
-	struct ids_options ids = { .proc_fd = -1 };
 	int r = 0;
 
 	l->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -199,14 +223,8 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 		process_setup(l);
 		r = l->init_fd = image_load("holt-init", err);
 	}
-	if (r >= 0 && o->state)
-		r = state_open(&l->state, (int)o->state, l->proc_fd, err);
 	if (r >= 0)
-		r = open_cgroups(l, o, err);
-	ids.proc_fd = l->proc_fd;
-	ids.instance = state_is_open(&l->state) ? l->state.instance : NULL;
-	if (r == 0 && !l->rootless)
-		r = ids_init(&l->ids, &ids, err);
+		r = setup_shared(l, o, err);
 	if (r == 0)
 		r = own_mounts(l, err);
 	if (r == 0)
@@ -217,9 +235,7 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 		r = zygotes_open(l, err);
 	l->landlock_abi = landlock_abi();
 	l->cell_want = o->spare_cgroups < CELL_STOCK_MAX ? o->spare_cgroups : CELL_STOCK_MAX;
-	if (r == 0)
-		r = watch_basics(l, err);
-	return r < 0 || !o->state ? r : adopt_boxes(l, err);
+	return r;
 }
 
 static void destroy_all(struct launch *l)
@@ -306,7 +322,7 @@ static void serve(struct launch *l)
 		busy = n > 0 || idle_work(l, idle_ms);
 	}
 	boxes_abandon_unborn(l);
-	boxes_leave(l);
+	persist_leave(l);
 	destroy_all(l);
 	wait_for_boxes(l);
 }
@@ -314,7 +330,7 @@ static void serve(struct launch *l)
 static void teardown(struct launch *l)
 {
 	l->closing = true;
-	boxes_leave(l); /* also when we could not start after all */
+	persist_leave(l); /* also when we could not start after all */
 	zygotes_close(l);
 	while (l->cell_count > 0)
 		cell_done(l, &l->cells[--l->cell_count]);

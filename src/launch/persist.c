@@ -1,13 +1,15 @@
 /* What makes a claimed box outlive us: a socket of its own to be found at, and a record. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/map.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 #include "spec/guest.h"
 
-int persist_update(const struct launch *l, const struct box *b, struct err *err)
+static int write_record(const struct launch *l, const struct box *b, bool first, struct err *err)
 {
 	struct record rec = { .id = b->id,
 			      .tag = b->tag,
@@ -23,42 +25,56 @@ int persist_update(const struct launch *l, const struct box *b, struct err *err)
 			      .limits = b->plan.limits,
 			      .claimed_ms = b->claimed_ms };
 
-	if (!state_is_open(&l->state))
-		return 0;
 	cgroup_mark(b->cell.cgroup, &rec.group);
-	return state_write(&l->state, &rec, err);
+	return state_write(&l->state, &rec, first, err);
 }
 
-static int send_listener(const struct box *b, int listener, struct err *err)
+int persist_update(const struct launch *l, const struct box *b, struct err *err)
+{
+	return state_is_open(&l->state) ? write_record(l, b, false, err) : 0;
+}
+
+static int send_listener(const struct box *b, struct err *err)
 {
 	char frame[64];
 	long n = guest_put_raw(frame, sizeof(frame), G_PERSIST, 0, NULL, 0);
-	ssize_t r = n < 0 ? n : fd_send(b->sock, frame, (size_t)n, &listener, 1);
+	ssize_t r = n < 0 ? n : fd_send(b->sock, frame, (size_t)n, &b->listener, 1);
 
 	return r < 0 ? err_sys(err, (int)r, "socket of a box") : 0;
+}
+
+/* To make two files takes longer than the rest of a claim together. */
+int persist_prepare(struct launch *l, struct box *b, struct err *err)
+{
+	int r;
+
+	if (!state_is_open(&l->state))
+		return 0;
+	r = process_start(l->proc_fd, b->pid, &b->start_ticks);
+	if (r < 0)
+		return err_sys(err, r, "start of the box's process");
+	b->listener = state_listen(&l->state, b->id, err);
+	return b->listener < 0 ? b->listener : state_reserve(&l->state, b->id, err);
 }
 
 /* The record is there before the box can outlive us: whatever we are killed between, the box ends
  * by itself or is found. */
 int persist_box(struct launch *l, struct box *b, struct err *err)
 {
-	_close_ int listener = -1;
 	int r;
 
 	if (!state_is_open(&l->state))
 		return 0;
-	if (b->start_ticks == 0)
-		return err_set(err, ESRCH, "the box's process could not be looked at");
-	listener = state_listen(&l->state, b->id, err);
-	if (listener < 0)
-		return listener;
-	r = persist_update(l, b, err);
-	return r < 0 ? r : send_listener(b, listener, err);
+	r = write_record(l, b, true, err);
+	if (r == 0)
+		r = send_listener(b, err);
+	b->listener = fd_close(b->listener); /* the box's alone: nobody listens when it has ended */
+	return r;
 }
 
 void persist_forget(const struct launch *l, const struct box *b)
 {
-	if (state_is_open(&l->state) && b->claimed_ms)
+	if (state_is_open(&l->state) && b->start_ticks)
 		state_remove(&l->state, b->id);
 }
 
@@ -68,4 +84,31 @@ int persist_connect(const struct launch *l, const struct box *b, struct err *err
 		return err_set(err, ENOTSUP,
 			       "boxes of a launcher without a state directory have one client");
 	return state_connect(&l->state, b->id, err);
+}
+
+static struct box *next_claimed(const struct launch *l)
+{
+	MAP_FOREACH (l->by_id, it) {
+		struct box *b = it.value;
+
+		if (b->state == BOX_CLAIMED)
+			return b;
+	}
+	return NULL;
+}
+
+void persist_leave(struct launch *l)
+{
+	struct box *b;
+
+	while (state_is_open(&l->state) && (b = next_claimed(l))) {
+		(void)map_remove(l->by_id, b->id, ID_LEN);
+		if (b->pidfd < 0)
+			(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
+		(void)fd_close(b->pidfd);
+		(void)fd_close(b->cell.seed_sock); /* its seed ends by that */
+		(void)fd_close(b->cell.user_ns);
+		cgroup_forget(b->cell.cgroup);
+		free(b);
+	}
 }

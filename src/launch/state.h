@@ -3,9 +3,9 @@
  *
  *   lock          locked while a launcher lives
  *   instance      the id of its control groups and id ranges
- *   <box>         the record of a claimed box (record.h)
+ *   <box>         the record of a claimed box (record.h); empty while the box waits
  *   <box>.sock    the socket on which that box listens for its next client
- *   <box>.tmp     a record that is being written
+ *   <box>.tmp     a record that is to replace another
  *
  * Nothing is synced: it must outlive processes, not the machine. Names are relative to the
  * directory's descriptor, because the launcher leaves the mounts in which there is a path to it. */
@@ -38,7 +38,10 @@ int state_listen(const struct state *s, const char *box, struct err *err);
  * many wait there. */
 int state_connect(const struct state *s, const char *box, struct err *err);
 bool state_has_socket(const struct state *s, const char *box);
-int state_write(const struct state *s, const struct record *rec, struct err *err);
+/* An empty file for the record: it exists already when time matters. */
+int state_reserve(const struct state *s, const char *box, struct err *err);
+/* `first`: there was no record before, so none can be lost halfway. */
+int state_write(const struct state *s, const struct record *rec, bool first, struct err *err);
 /* data needs RECORD_MAX bytes; the result borrows from them. -ENOENT; -EINVAL and the like for what
  * is no record of this box. */
 int state_read(const struct state *s, const char *box, char *data, struct record *ret);

@@ -120,9 +120,13 @@ static void a_record_is_written_whole_and_read_back(void **state)
 	struct stat st;
 
 	assert_int_equal(state_read(&rig->s, BOX, data, &got), -ENOENT);
-	assert_int_equal(state_write(&rig->s, &rec, NULL), 0);
+	assert_int_equal(state_reserve(&rig->s, BOX, NULL), 0);
+	assert_int_equal(state_read(&rig->s, BOX, data, &got), -EPROTO);
+	assert_int_equal(state_write(&rig->s, &rec, true, NULL), 0);
+	assert_int_equal(state_read(&rig->s, BOX, data, &got), 0);
+	assert_string_equal(got.tag, "t");
 	rec.tag = "newer";
-	assert_int_equal(state_write(&rig->s, &rec, NULL), 0);
+	assert_int_equal(state_write(&rig->s, &rec, false, NULL), 0);
 	assert_int_equal(state_read(&rig->s, BOX, data, &got), 0);
 	assert_string_equal(got.tag, "newer");
 	assert_int_equal(fstatat(rig->dir_fd, BOX, &st, 0), 0);
@@ -163,8 +167,7 @@ static void a_socket_is_ours_alone_and_found_by_its_box(void **state)
 static void a_box_that_does_not_accept_makes_nobody_wait(void **state)
 {
 	struct rig *rig = *state;
-	_close_ int listener = state_listen(&rig->s, BOX, NULL);
-	int fds[64], n = 0;
+	int listener = state_listen(&rig->s, BOX, NULL), fds[64], n = 0;
 
 	while (n < 64 && (fds[n] = state_connect(&rig->s, BOX, NULL)) >= 0)
 		n++;
@@ -172,6 +175,7 @@ static void a_box_that_does_not_accept_makes_nobody_wait(void **state)
 	assert_int_equal(fds[n], -EAGAIN);
 	while (n > 0)
 		(void)close(fds[--n]);
+	(void)close(listener);
 	state_remove(&rig->s, BOX);
 }
 
