@@ -103,6 +103,7 @@ void exec_unwait(struct exec_wait *w);
 /* Follows the output. readable() says that exec_read() may have something, or that it has ended. */
 struct exec_reader *exec_reader_open(struct execution *x, uint64_t from,
 				     void (*readable)(void *user), void *user);
+#define EXEC_READ_MAX (64u << 10) /* bytes of one chunk: what a door can send in one piece */
 /* 1: a chunk (borrowed until the next call into this module), 0: nothing now, -ENODATA: that was
  * all and it has ended. *ret_omitted: bytes that were given up before this chunk. */
 int exec_read(struct exec_reader *r, struct output_chunk *ret, uint64_t *ret_omitted);

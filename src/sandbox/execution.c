@@ -233,6 +233,8 @@ int exec_read(struct exec_reader *r, struct output_chunk *ret, uint64_t *ret_omi
 	execution_drain(x); /* not behind the look at the ring: that gives a chunk of it away */
 	if (!x->output || !output_read(x->output, r->at, ret, ret_omitted))
 		return x->state == EXECUTION_RUNNING || x->queue.len > 0 ? 0 : -ENODATA;
+	if (ret->len > EXEC_READ_MAX)
+		ret->len = EXEC_READ_MAX;
 	r->at = ret->seq + ret->len;
 	return 1;
 }
