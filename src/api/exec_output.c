@@ -95,6 +95,8 @@ static void write_page(struct jw *w, const struct exec_info *info, const struct 
 	jw_array_begin(w);
 	while (output && told < PAGE_MAX && output_read(output, next, &chunk, &lost)) {
 		omitted += lost;
+		if (chunk.len > PAGE_MAX - told)
+			chunk.len = PAGE_MAX - told;
 		last = chunk.stream == 2;
 		(void)write_chunk(w, &chunk, o->encoding, &tails[last]);
 		told += chunk.len;

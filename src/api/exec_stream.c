@@ -150,8 +150,11 @@ static int next_chunk(struct stream *s, struct output_chunk *chunk, uint64_t *om
 		r = exec_read(s->reader, chunk, omitted);
 	else if (s->replay && output_read(s->replay, s->at, chunk, omitted))
 		r = 1;
-	if (r > 0)
-		s->at = chunk->seq + chunk->len;
+	if (r <= 0)
+		return r;
+	if (chunk->len > EXEC_READ_MAX)
+		chunk->len = EXEC_READ_MAX;
+	s->at = chunk->seq + chunk->len;
 	return r;
 }
 

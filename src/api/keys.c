@@ -176,7 +176,7 @@ void api_key_create(struct api_call *c)
 struct collect {
 	const struct api_call *call;
 	struct cursor cursor;
-	const struct key_row **rows; /* owned */
+	struct key_row *rows; /* owned; the texts are the table's */
 	size_t n, cap;
 	int failed;
 };
@@ -184,8 +184,7 @@ struct collect {
 /* Newest first. */
 static int compare(const void *pa, const void *pb)
 {
-	const struct key_row *a = *(const struct key_row *const *)pa;
-	const struct key_row *b = *(const struct key_row *const *)pb;
+	const struct key_row *a = pa, *b = pb;
 
 	if (a->created_ms != b->created_ms)
 		return a->created_ms < b->created_ms ? 1 : -1;
@@ -195,17 +194,18 @@ static int compare(const void *pa, const void *pb)
 static void collect(void *user, const struct key_row *row)
 {
 	struct collect *all = user;
-	const struct key_row after = { .created_ms = all->cursor.before_ms,
-				       .id = all->cursor.before_id };
+	const struct key_row after = {
+		.created_ms = all->cursor.before_ms,
+		.id = all->cursor.before_id,
+	};
 
 	if (row->revoked_ms || !principal_owns(&all->call->who, row->owner))
 		return;
-	if (all->cursor.before_ms &&
-	    compare(&(const struct key_row *){ row }, &(const struct key_row *){ &after }) <= 0)
+	if (all->cursor.before_ms && compare(row, &after) <= 0)
 		return;
 	if (all->n == all->cap) {
 		size_t cap = all->cap ? 2 * all->cap : 64;
-		const struct key_row **rows = reallocarray(all->rows, cap, sizeof(*rows));
+		struct key_row *rows = reallocarray(all->rows, cap, sizeof(*rows));
 
 		if (!rows) {
 			all->failed = -ENOMEM;
@@ -214,7 +214,7 @@ static void collect(void *user, const struct key_row *row)
 		all->rows = rows;
 		all->cap = cap;
 	}
-	all->rows[all->n++] = row;
+	all->rows[all->n++] = *row;
 }
 
 static void reply_list(struct api_call *c, const struct collect *all, size_t limit)
@@ -228,12 +228,12 @@ static void reply_list(struct api_call *c, const struct collect *all, size_t lim
 	jw_array_begin(&w);
 	for (size_t i = 0; i < n; i++) {
 		jw_object_begin(&w);
-		write_key_fields(&w, all->rows[i]);
+		write_key_fields(&w, &all->rows[i]);
 		jw_object_end(&w);
 	}
 	jw_array_end(&w);
-	call_write_cursor(&w, n < all->n, n ? all->rows[n - 1]->created_ms : 0,
-			  n ? all->rows[n - 1]->id : "");
+	call_write_cursor(&w, n < all->n, n ? all->rows[n - 1].created_ms : 0,
+			  n ? all->rows[n - 1].id : "");
 	jw_object_end(&w);
 	call_reply(c, 200, &w);
 }

@@ -13,7 +13,6 @@ enum route_flag {
 	ROUTE_PUBLIC = 1 << 0, /* no key needed; without it a route needs one, whatever its scope */
 	ROUTE_SOCKET = 1 << 1, /* becomes a WebSocket; the key may be in ?token= */
 	ROUTE_METRICS = 1 << 2, /* public when the configuration says so */
-	ROUTE_ENDED = 1 << 3,   /* also about sandboxes that have ended */
 };
 
 /* A JSON body: the dispatcher reads it into api_call.body before the handler is called. */
@@ -31,6 +30,7 @@ struct api_route {
 	void (*handle)(struct api_call *c);
 	const struct route_body *body; /* NULL: none, or the handler takes it as bytes */
 	const char *summary;
+	const char *answer; /* schema of a good answer; NULL: none, or no JSON */
 };
 
 const struct api_route *routes_table(size_t *ret_count);

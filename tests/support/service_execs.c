@@ -304,6 +304,8 @@ struct exec_reader *exec_reader_open(struct execution *x, uint64_t from,
 int exec_read(struct exec_reader *r, struct output_chunk *ret, uint64_t *ret_omitted)
 {
 	if (output_read(r->x->output, r->at, ret, ret_omitted)) {
+		if (ret->len > EXEC_READ_MAX)
+			ret->len = EXEC_READ_MAX;
 		r->at = ret->seq + ret->len;
 		return 1;
 	}

@@ -473,6 +473,13 @@ static void a_large_result_arrives_whole(void **state)
 	assert_true(a.body.len > 6 * 16 * (200 << 10)); /* above what the server lets wait */
 	assert_int_equal(a.body.data[a.body.len - 1], '}');
 	rig_answer_done(&a);
+	/* As events too, and in pages. */
+	(void)str_format(what, sizeof(what), "GET " BOX "/executions/%s/output", id);
+	rig_ask(rig, rig->user, what, "Accept: text/event-stream\r\n", NULL, &a);
+	assert_true(a.body.len > 6 * 16 * (200 << 10));
+	assert_non_null(strstr(buf_str(&a.body), "event: end"));
+	rig_answer_done(&a);
+	rig_expect(rig, rig->user, what, NULL, 200, "\"next\":1048576,");
 }
 
 #define RIG_TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)

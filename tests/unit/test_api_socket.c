@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -222,6 +223,31 @@ static void executions_run_side_by_side_on_one_socket(void **state)
 	rig_settle(rig);
 }
 
+/* As one message, each byte as long as JSON can make it, it would be more than may wait. */
+static void much_output_at_once_arrives_whole(void **state)
+{
+	struct api_rig *rig = *state;
+	size_t n = 2 << 20;
+	char *data = malloc(n);
+	struct rig_conn c;
+
+	assert_non_null(data);
+	memset(data, 1, n);
+	rig->service.auto_end = false;
+	rig->service.keep = 4 << 20;
+	rig_ws_open(rig, &c, rig->user, BOX "/stream");
+	say(&c, "{\"type\":\"execute\",\"mode\":\"command\",\"content\":\"x\"}");
+	rig_until(&c, "execution_start");
+	service_write(service_last(&rig->service), 1, data, n);
+	service_end(service_last(&rig->service), 0);
+	free(data);
+	rig_until(&c, "execution_complete");
+	assert_true(c.in.len > 6 * n);
+	assert_false(rig_has(&c, "\"type\":\"gap\""));
+	rig_disconnect(&c);
+	rig_settle(rig);
+}
+
 static void bad_messages_are_answered_and_the_socket_goes_on(void **state)
 {
 	static const struct {
@@ -329,6 +355,7 @@ int main(void)
 		RIG_TEST(a_terminal_that_nobody_could_attach_to_does_not_stay),
 		RIG_TEST(a_terminal_that_does_not_read_holds_its_client_back),
 		RIG_TEST(executions_run_side_by_side_on_one_socket),
+		RIG_TEST(much_output_at_once_arrives_whole),
 		RIG_TEST(bad_messages_are_answered_and_the_socket_goes_on),
 		RIG_TEST(a_socket_has_so_many_executions_and_no_more),
 		RIG_TEST(a_socket_that_closes_ends_only_what_it_said_it_would),
