@@ -46,22 +46,26 @@ static void stream_done(struct stream *s)
 	buf_done(&s->end);
 }
 
-static void gone(void *user, struct http_request *r)
+/* Nobody reads it any more. */
+static void leave(struct stream *s)
 {
-	struct stream *s = user;
-
-	(void)r;
 	if (s->x && s->o.cancel_on_gone)
 		(void)exec_cancel(s->x);
 	stream_done(s);
 }
 
-/* Memory ran out in the middle: the client must see that this is not the end. */
+static void gone(void *user, struct http_request *r)
+{
+	(void)r;
+	leave(user);
+}
+
+/* The client has left, or memory ran out in the middle: it must see that this is not the end. */
 static void break_off(struct stream *s)
 {
 	struct http_request *r = s->call->http;
 
-	stream_done(s);
+	leave(s);
 	http_abort(r);
 }
 
