@@ -1,0 +1,53 @@
+"""One daemon for most tests of the API; a test that needs other settings starts its own."""
+import pytest
+
+from support.daemon import IS_ROOT, Daemon
+
+
+@pytest.fixture(scope="session")
+def daemon():
+    with Daemon() as running:
+        yield running
+
+
+@pytest.fixture
+def api(daemon):
+    return daemon.api
+
+
+@pytest.fixture
+def box(api):
+    made = api.sandbox()
+    yield made
+    made.delete().must(204, 404)
+
+
+@pytest.fixture
+def python(api):
+    made = api.sandbox("python")
+    yield made
+    made.delete().must(204, 404)
+
+
+@pytest.fixture
+def key_for(api):
+    """Makes keys: `key_for("viewer", owner="team-a")` is a client that uses one."""
+    made = []
+
+    def make(role, owner=None, **fields):
+        value = {"name": f"test {role}", "role": role, **fields}
+        if owner:
+            value["owner"] = owner
+        key = api.post("/keys", value).must(201).json
+        made.append(key["id"])
+        return api.using(key["key"])
+
+    yield make
+    for ident in made:
+        api.delete(f"/keys/{ident}").must(204, 404)
+
+
+@pytest.fixture
+def needs_root():
+    if not IS_ROOT:
+        pytest.skip("only root can do this")
