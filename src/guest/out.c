@@ -23,6 +23,12 @@ void out_done(struct out *o)
 	o->marks = NULL;
 }
 
+/* Not cleared: a mark is written with its byte, and short outputs touch few of these pages. */
+static uint64_t *new_marks(size_t size)
+{
+	return malloc(size / WORD_BITS * sizeof(uint64_t));
+}
+
 /* As many of the n bytes from position `at` on as have their marks in one word: which, and where
  * in it. */
 static size_t marks_at(const struct out *o, uint64_t at, size_t n, uint64_t **ret_word,
@@ -103,7 +109,7 @@ char *out_space(struct out *o, size_t *ret_n)
 	char *to = ring_space(&o->ring, &n);
 
 	if (!o->marks)
-		o->marks = calloc(o->ring.size / WORD_BITS, sizeof(*o->marks));
+		o->marks = new_marks(o->ring.size);
 	if (!to || !o->marks)
 		return NULL;
 	*ret_n = n < GUEST_CHUNK ? n : GUEST_CHUNK;
@@ -181,7 +187,7 @@ static void free_memory(struct out *o)
 /* Copies what is kept to a smaller ring at the same positions. False without memory. */
 static bool copy(const struct out *o, struct out *small)
 {
-	small->marks = calloc(small->ring.size / WORD_BITS, sizeof(*small->marks));
+	small->marks = new_marks(small->ring.size);
 	while (small->marks && small->ring.tail < o->ring.tail) {
 		uint64_t at = small->ring.tail;
 		size_t len, room;
