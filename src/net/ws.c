@@ -34,12 +34,12 @@ struct ws {
 	size_t left;
 	struct list held; /* of struct held, owned */
 	bool paused;
-	bool closing;   /* ours was sent */
-	bool pinged;    /* and nothing heard since */
-	bool bad_close; /* the peer's goodbye was none */
-	bool broken;    /* beyond repair */
+	bool closing; /* ours was sent */
+	bool pinged;  /* and nothing heard since */
+	bool broken;  /* beyond repair */
 	uint64_t heard_ms, pinged_ms, closing_ms;
-	unsigned code; /* of the peer's close, or of ours */
+	unsigned code;     /* of the peer's close, or of ours */
+	unsigned bad_code; /* what is wrong with the peer's goodbye; 0: nothing */
 	char reason[REASON_MAX + 1];
 };
 
@@ -134,6 +134,8 @@ static void note_close(struct ws *w, const struct wslay_event_on_msg_recv_arg *a
 	if (n > 0)
 		memcpy(w->reason, a->msg + 2, n);
 	w->reason[n] = '\0';
+	if (!utf8_is_valid(w->reason, n))
+		w->bad_code = WSLAY_CODE_INVALID_FRAME_PAYLOAD_DATA;
 }
 
 static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *a,
@@ -161,7 +163,7 @@ static void on_frame(wslay_event_context_ptr ctx,
 
 	(void)ctx;
 	if (a->opcode == WSLAY_CONNECTION_CLOSE && a->payload_length == 1)
-		w->bad_close = true;
+		w->bad_code = WSLAY_CODE_PROTOCOL_ERROR;
 }
 
 static const struct wslay_event_callbacks callbacks = {
@@ -192,16 +194,18 @@ static void deliver_held(struct ws *w)
 	}
 }
 
-/* What is not even a frame, wslay ends without a code: we say it. */
-static void refuse(struct ws *w)
+/* What is not even a frame, wslay ends without a code, and not every bad goodbye is one to it: the
+ * reason is ours to tell. */
+static void refuse(struct ws *w, unsigned code)
 {
-	static const char close[] = { '\x88', 2, WSLAY_CODE_PROTOCOL_ERROR >> 8,
-				      (char)(WSLAY_CODE_PROTOCOL_ERROR & 255) };
+	const char close[] = { '\x88', 2, (char)(code >> 8), (char)(code & 255) };
 
 	if (!wslay_event_get_close_sent(w->ctx))
 		conn_queue(&w->r->c, close, sizeof(close));
-	if (!w->closing)
-		w->code = WSLAY_CODE_PROTOCOL_ERROR;
+	if (!w->closing) {
+		w->code = code;
+		w->reason[0] = '\0';
+	}
 	end(w, w->code, true);
 }
 
@@ -220,8 +224,8 @@ static size_t ws_input(struct conn *c, const char *data, size_t n)
 		return 0;
 	w->in = data;
 	w->left = n;
-	if (wslay_event_recv(w->ctx) != 0 || w->bad_close) {
-		refuse(w);
+	if (wslay_event_recv(w->ctx) != 0 || w->bad_code) {
+		refuse(w, w->bad_code ? w->bad_code : WSLAY_CODE_PROTOCOL_ERROR);
 		return n;
 	}
 	taken = n - w->left;

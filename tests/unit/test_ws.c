@@ -413,6 +413,7 @@ static void broken_rules_end_with_their_code(void **state)
 		{ "\x81\x82\x00\x00\x00\x00\xc3\x28", 8, 1007 },          /* no UTF-8 */
 		{ "\x81\x81\x00\x00\x00\x00\xc3", 7, 1007 },              /* nor is half of it */
 		{ "\x88\x84\x00\x00\x00\x00\x03\xe8\xff\xff", 10, 1007 }, /* nor in a reason */
+		{ "\x88\x83\x00\x00\x00\x00\x03\xe8\xc3", 9, 1007 },      /* nor half of it there */
 	};
 	struct test *t = *state;
 
