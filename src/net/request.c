@@ -44,7 +44,7 @@ static int decode(struct http_request *r, struct str s, const char **ret)
 int http_query_next(struct http_request *r, struct str *rest, const char **ret_name,
 		    const char **ret_value)
 {
-	const char *name, *value;
+	const char *name = "", *value = "";
 	struct str pair, key;
 	int n;
 
