@@ -170,6 +170,8 @@ static void render(struct api_call *c, const struct pool_row *rows, size_t n)
 	(void)rows;
 	(void)n;
 	process_sample(c->api->deps.metrics);
+	metrics_set(c->api->deps.metrics, METRIC_HTTP_CONNECTIONS, LABELS(),
+		    http_connections(c->http));
 	r = metrics_render(c->api->deps.metrics, &b);
 	if (r < 0)
 		return problem_reply(c, &(struct err){ -r, "metrics" });

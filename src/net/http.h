@@ -100,6 +100,7 @@ const char *http_client_request_id(const struct http_request *r);
 void *http_user(const struct http_request *r, unsigned slot);
 void http_user_set(struct http_request *r, unsigned slot, void *p);
 struct loop *http_loop(const struct http_request *r);
+unsigned http_connections(const struct http_request *r); /* of its server, this one included */
 
 /* The client has gone before the answer ended: called once, at the latest moment to forget r. When
  * it had gone already, that is the end of this turn of the loop. */

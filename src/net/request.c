@@ -146,6 +146,11 @@ struct loop *http_loop(const struct http_request *r)
 	return r->c.loop;
 }
 
+unsigned http_connections(const struct http_request *r)
+{
+	return r->c.server ? http_server_connections(r->c.server) : 0;
+}
+
 void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_request *r),
 		  void *user)
 {
