@@ -280,9 +280,15 @@ void api_user(struct api_call *c)
 struct revoke {
 	const char *id;
 	const struct key_row *row; /* borrowed from the table; NULL: not there */
-	size_t admins;             /* keys of admins that can be used */
+	size_t admins;             /* other keys of admins that can be used */
 	int64_t now_ms;
 };
+
+static bool is_usable_admin(const struct key_row *row, int64_t now_ms)
+{
+	return row->role == ROLE_ADMIN && !row->revoked_ms &&
+	       (row->expires_ms == 0 || row->expires_ms > now_ms);
+}
 
 static void look(void *user, const struct key_row *row)
 {
@@ -290,8 +296,7 @@ static void look(void *user, const struct key_row *row)
 
 	if (strcmp(row->id, v->id) == 0)
 		v->row = row;
-	if (row->role == ROLE_ADMIN && !row->revoked_ms &&
-	    (row->expires_ms == 0 || row->expires_ms > v->now_ms))
+	else if (is_usable_admin(row, v->now_ms))
 		v->admins++;
 }
 
@@ -306,7 +311,7 @@ static bool may_revoke(struct api_call *c, const struct revoke *v)
 			       role_name(c->who.role), role_name(v->row->role));
 		return false;
 	}
-	if (v->row->role == ROLE_ADMIN && !v->row->revoked_ms && v->admins <= 1) {
+	if (is_usable_admin(v->row, v->now_ms) && v->admins == 0) {
 		problem_status(c, 409, "this is the last admin key: make another one first");
 		return false;
 	}

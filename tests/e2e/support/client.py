@@ -101,14 +101,19 @@ class Events:
 class Client:
     """`target` has a port, which may change when the daemon starts again."""
 
-    def __init__(self, target, key=None):
-        self.target, self.key = target, key
+    def __init__(self, target, key=None, source="127.0.0.1"):
+        self.target, self.key, self.source = target, key, source
 
     def using(self, key):
-        return Client(self.target, key)
+        return Client(self.target, key, self.source)
+
+    def coming_from(self, address):
+        """Of this machine's own: 127.0.0.2 is another peer than 127.0.0.1."""
+        return Client(self.target, self.key, address)
 
     def connect(self, seconds=SECONDS):
-        return http.client.HTTPConnection("127.0.0.1", self.target.port, timeout=seconds)
+        return http.client.HTTPConnection("127.0.0.1", self.target.port, timeout=seconds,
+                                          source_address=(self.source, 0))
 
     def prepare(self, path, body, value, headers):
         path = path if path.startswith(("/api/", "/health", "/readyz", "/metrics")) else V1 + path

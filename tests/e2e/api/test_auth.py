@@ -1,0 +1,277 @@
+"""Keys, roles, scopes and owners: who may do what, on every route."""
+import itertools
+import re
+import time
+
+import pytest
+
+from support.daemon import ROOT, Daemon, until
+
+PEERS = (f"127.0.{a}.{b}" for a, b in itertools.product(range(1, 255), range(1, 255)))
+BOX = "/api/v1/sandboxes/:id"
+EXEC = BOX + "/executions/:eid"
+
+# Every route and the least role that may use it; None: no key is needed.
+ROUTES = {
+    ("GET", "/healthz"): None, ("GET", "/readyz"): None, ("GET", "/health"): None,
+    ("GET", "/metrics"): "viewer",
+    ("POST", "/api/v1/sandboxes"): "user", ("GET", "/api/v1/sandboxes"): "viewer",
+    ("GET", BOX): "viewer", ("GET", BOX + "/status"): "viewer", ("PATCH", BOX): "user", ("DELETE", BOX): "user",
+    ("POST", BOX + "/pause"): "user", ("POST", BOX + "/resume"): "user",
+    ("POST", BOX + "/execute"): "user", ("POST", BOX + "/executions"): "user",
+    ("GET", BOX + "/executions"): "viewer", ("GET", EXEC): "viewer", ("DELETE", EXEC): "user",
+    ("GET", EXEC + "/output"): "viewer", ("POST", EXEC + "/stdin"): "user", ("POST", EXEC + "/signal"): "user",
+    ("POST", EXEC + "/cancel"): "user", ("GET", EXEC + "/wait"): "viewer", ("POST", EXEC + "/resize"): "user",
+    ("GET", BOX + "/files"): "viewer", ("GET", BOX + "/files/*path"): "viewer",
+    ("PUT", BOX + "/files/*path"): "user", ("POST", BOX + "/files/*path"): "user",
+    ("DELETE", BOX + "/files/*path"): "user", ("GET", BOX + "/watch"): "viewer",
+    ("GET", BOX + "/archive"): "viewer", ("PUT", BOX + "/archive"): "user",
+    ("GET", BOX + "/pty"): "user", ("GET", BOX + "/stream"): "user",
+    ("POST", "/api/v1/keys"): "user", ("GET", "/api/v1/keys"): "user", ("DELETE", "/api/v1/keys/:kid"): "user",
+    ("GET", "/api/v1/user"): "viewer", ("GET", "/api/v1/pool"): "admin",
+}
+ROLES = ["viewer", "user", "admin"]
+SCOPES = {"viewer": {"sandbox:read", "file:read"},
+          "user": {"sandbox:read", "file:read", "sandbox:write", "exec", "file:write", "key"},
+          "admin": {"sandbox:read", "file:read", "sandbox:write", "exec", "file:write", "key", "admin", "metrics"}}
+
+
+@pytest.fixture
+def stranger(api):
+    """A client of an address that has not failed yet, without a key."""
+    return api.coming_from(next(PEERS)).using(None)
+
+
+def filled(path):
+    """A path to things that are not there, so that whoever is let in changes nothing."""
+    return re.sub(r"[:*][a-z]+", "a" * 20, path)
+
+
+# --- every route ---------------------------------------------------------------------------------
+
+
+def test_the_matrix_below_has_every_route():
+    text = (ROOT / "src" / "api" / "routes.c").read_text()
+    words = {"V1": "/api/v1", "BOX": BOX, "EXEC": EXEC}
+    rows = re.findall(r'ROW\("([A-Z]+)", ?(V1|BOX|EXEC)? ?(?:"([^"]*)")?,', text)
+    assert {(method, words.get(word, "") + rest) for method, word, rest in rows} == set(ROUTES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_may_do_what_its_scopes_say_and_nothing_else(key_for, role):
+    client = key_for(role, owner="matrix")
+    for (method, path), least in ROUTES.items():
+        if (method, path) == ("POST", "/api/v1/sandboxes"):
+            answer = client.ask(method, path, {"template": "no such"})
+        else:
+            answer = client.ask(method, filled(path))
+        if least is None or ROLES.index(role) >= ROLES.index(least):
+            assert answer.status not in (401, 403), (method, path, answer)
+        else:
+            answer.error(403)
+
+
+def test_no_route_but_health_answers_without_a_key(api):
+    for (method, path), least in ROUTES.items():
+        answer = api.coming_from(next(PEERS)).using(None).ask(method, filled(path))
+        if least is None:
+            assert answer.status == 200
+        else:
+            answer.error(401)
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_what_is_there_is_hidden_from_nobody_but_methods_are_told(api, stranger):
+    answer = api.ask("DELETE", "/api/v1/sandboxes")
+    answer.error(405)
+    assert sorted(answer.headers["Allow"].replace(",", " ").split()) == ["GET", "HEAD", "POST"]
+    api.get("/api/v1/nothing").error(404)
+    api.get("/api/v2/sandboxes").error(404)
+    stranger.get("/api/v1/nothing").error(404)
+
+
+# --- forms of a key ------------------------------------------------------------------------------
+
+
+def test_every_documented_form_of_a_key_is_let_in(api, stranger):
+    digits = api.key.removeprefix("holt_")
+    for headers in ({"Authorization": f"Bearer holt_{digits}"}, {"Authorization": f"bearer holt_{digits}"},
+                    {"X-API-Key": f"holt_{digits}"}, {"X-API-Key": f"e2b_{digits}"},
+                    {"Authorization": f"Bearer e2b_{digits}"},
+                    {"Authorization": f"Bearer holt_{digits}", "X-API-Key": f"e2b_{digits}"}):
+        assert stranger.get("/user", headers=headers).status == 200, headers
+
+
+def test_everything_else_is_refused(api):
+    digits, other = api.key.removeprefix("holt_"), "0" * 40
+    for headers in ({}, {"Authorization": ""}, {"Authorization": "Bearer"}, {"Authorization": f"Basic {api.key}"},
+                    {"Authorization": f"Bearer {other}"}, {"Authorization": f"Bearer holt_{other}"},
+                    {"Authorization": f"Bearer {api.key}x"}, {"Authorization": f"Bearer {api.key[:-1]}"},
+                    {"Authorization": f"Bearer holt_{digits[:-1]}g"}, {"X-API-Key": digits},
+                    {"X-API-Key": f"e3b_{digits}"}, {"Authorization": f"Bearer  {api.key} {api.key}"},
+                    {"Authorization": f"Bearer {api.key}", "X-API-Key": f"holt_{other}"},
+                    {"X-API-Key": api.key, "Authorization": f"Bearer holt_{other}"},
+                    {"X-API-Key": "x" * 5000}):
+        answer = api.coming_from(next(PEERS)).using(None).get("/user", headers=headers)
+        answer.error(401)
+        assert other not in answer.body.decode()
+
+
+def test_after_twenty_failures_a_peer_is_told_to_wait_but_a_good_key_is_let_in(api):
+    peer = api.coming_from("127.0.0.99")
+    bad = peer.using("holt_" + "1" * 40)
+    assert [bad.get("/user").status for _ in range(20)] == [401] * 20
+    answer = bad.get("/user")
+    answer.error(429)
+    assert 0 < int(answer.headers["Retry-After"]) <= 60
+    peer.get("/user").must(200)
+    bad.get("/healthz").must(200)
+    bad.get("/sandboxes").error(429)
+    api.coming_from("127.0.0.98").using("holt_" + "1" * 40).get("/user").error(401)
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+def test_a_key_is_shown_once_and_works_until_it_is_revoked(api, stranger):
+    made = api.post("/keys", {"name": "ci", "role": "user", "owner": "team-a", "expiresIn": "720h"}).must(201).json
+    assert list(made) == ["id", "name", "role", "owner", "createdAt", "expiresAt", "lastUsedAt", "key"]
+    assert re.match(r"^holt_[0-9a-f]{40}$", made["key"])
+    assert (made["name"], made["role"], made["owner"], made["lastUsedAt"]) == ("ci", "user", "team-a", None)
+    client = stranger.using(made["key"])
+    assert client.get("/user").must(200).json == {
+        "owner": "team-a", "role": "user", "keyId": made["id"], "scopes": client.get("/user").json["scopes"]}
+    listed = api.get("/keys?limit=1000").must(200)
+    assert made["key"] not in listed.body.decode() and made["key"][5:] not in listed.body.decode()
+    row = next(item for item in listed.json["items"] if item["id"] == made["id"])
+    assert list(row) == ["id", "name", "role", "owner", "createdAt", "expiresAt", "lastUsedAt"]
+    api.delete(f"/keys/{made['id']}").must(204)
+    client.get("/user").error(401)
+    api.delete(f"/keys/{made['id']}").must(204, 404)
+
+
+def test_a_key_is_a_user_s_of_the_same_owner_unless_it_says_more(api, key_for):
+    for maker in (api, key_for("user", owner="me")):
+        made = maker.post("/keys", {"name": "plain"}).must(201).json
+        assert (made["role"], made["owner"]) == ("user", maker.get("/user").json["owner"])
+        assert made["expiresAt"] is None
+        maker.delete(f"/keys/{made['id']}").must(204)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_user_tells_who_a_key_is(key_for, role):
+    value = key_for(role, owner="me").get("/user").must(200).json
+    assert (value["role"], value["owner"]) == (role, "me")
+    assert SCOPES[role] <= set(value["scopes"]) <= SCOPES["admin"]
+    assert ("admin" in value["scopes"]) == (role == "admin")
+
+
+def test_an_expired_key_is_refused(api, stranger):
+    made = api.post("/keys", {"name": "short", "role": "admin", "expiresIn": 1}).must(201).json
+    assert made["expiresAt"] > made["createdAt"]
+    client = stranger.using(made["key"])
+    client.get("/user").must(200)
+    time.sleep(1.1)
+    client.get("/user").error(401)
+    api.delete(f"/keys/{made['id']}").must(204)
+
+
+def test_nobody_gives_away_more_than_they_have(key_for):
+    user = key_for("user", owner="me")
+    user.post("/keys", {"name": "x", "role": "admin"}).error(403)
+    user.post("/keys", {"name": "x", "owner": "you"}).error(403)
+    mine = user.post("/keys", {"name": "x", "role": "viewer"}).must(201).json
+    assert (mine["owner"], mine["role"]) == ("me", "viewer")
+    other = key_for("user", owner="you")
+    other.delete(f"/keys/{mine['id']}").error(404)
+    assert mine["id"] not in [item["id"] for item in other.get("/keys").json["items"]]
+    assert mine["id"] in [item["id"] for item in user.get("/keys").json["items"]]
+    user.delete(f"/keys/{mine['id']}").must(204)
+    user.delete("/keys/" + "a" * 20).error(404)
+
+
+def test_a_user_cannot_revoke_an_admin_s_key(api, key_for):
+    admin = api.post("/keys", {"name": "second admin", "role": "admin", "owner": "me"}).must(201).json
+    key_for("user", owner="me").delete(f"/keys/{admin['id']}").error(403)
+    api.delete(f"/keys/{admin['id']}").must(204)
+
+
+def test_the_last_admin_key_stays(api):
+    own = api.get("/user").json["keyId"]
+    api.delete(f"/keys/{own}").error(409)
+    api.get("/user").must(200)
+
+
+@pytest.mark.parametrize("body, field", [
+    ({}, "name"), ({"name": ""}, "name"), ({"name": "x" * 65}, "name"), ({"name": "x", "role": "king"}, "role"),
+    ({"name": "x", "owner": ""}, "owner"), ({"name": "x", "owner": "y" * 64}, "owner"),
+    ({"name": "x", "expiresIn": "never"}, "expiresIn"), ({"name": "x", "scopes": []}, "scopes")])
+def test_a_bad_key_request_is_named(api, body, field):
+    api.post("/keys", body).error(400, field=field)
+
+
+def test_lists_of_keys_have_pages(api, key_for):
+    for _ in range(5):
+        key_for("viewer", owner="pages")
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = api.get("/keys?limit=2" + (f"&cursor={cursor}" if cursor else "")).must(200).json
+        seen += [item["id"] for item in page["items"]]
+        cursor = page["nextCursor"]
+    assert len(seen) == len(set(seen)) >= 6
+    api.get("/keys?limit=1001").error(400, field="limit")
+
+
+# --- owners --------------------------------------------------------------------------------------
+
+
+def test_another_owner_s_things_are_as_if_they_were_not_there(api, key_for):
+    mine, other = key_for("user", owner="mine"), key_for("user", owner="other")
+    box = mine.sandbox(name="shared-name")
+    done = box.run("echo x")["executionId"]
+    running = box.begin("sleep 100")
+    for method, path, value in [
+            ("GET", "", None), ("GET", "/status", None), ("PATCH", "", {"timeout": 5}), ("DELETE", "", None),
+            ("POST", "/pause", None), ("POST", "/resume", None), ("POST", "/execute", {"type": "command", "content": "id"}),
+            ("POST", "/executions", {"command": "id"}), ("GET", "/executions", None),
+            ("GET", f"/executions/{done}", None), ("GET", f"/executions/{done}/output", None),
+            ("GET", f"/executions/{running.id}/wait?timeout=0", None), ("DELETE", f"/executions/{running.id}", None),
+            ("POST", f"/executions/{running.id}/cancel", None), ("POST", f"/executions/{running.id}/stdin", None),
+            ("POST", f"/executions/{running.id}/signal", {"signal": 9}),
+            ("POST", f"/executions/{running.id}/resize", {"rows": 1, "cols": 1}),
+            ("GET", "/files", None), ("GET", "/files/etc/hostname", None), ("PUT", "/files/workspace/x", None),
+            ("POST", "/files/workspace/x", {"op": "mkdir"}), ("DELETE", "/files/workspace/x", None),
+            ("GET", "/watch", None), ("GET", "/archive", None), ("PUT", "/archive", None)]:
+        strange = other.ask(method, box.path + path, value)
+        missing = other.ask(method, f"/sandboxes/{'z' * 20}{path}", value)
+        assert strange.status == missing.status == 404, (method, path, strange, missing)
+        assert strange.json["error"]["code"] == missing.json["error"]["code"] == "not_found"
+        other.ask(method, f"/sandboxes/shared-name{path}", value).error(404)
+    assert other.get("/sandboxes?status=all").json["items"] == []
+    assert box.get()["status"] == "running" and running.get()["status"] == "running"
+    assert api.get(box.path).must(200).json["owner"] == "mine"  # an admin sees everybody's
+    assert box.id in [item["id"] for item in api.get("/sandboxes").json["items"]]
+    viewer = key_for("viewer", owner="mine")
+    viewer.get(box.path).must(200)
+    viewer.delete(box.path).error(403)
+    box.delete().must(204)
+    other.get(box.path).error(404)
+
+
+def test_keys_survive_a_restart_and_only_their_hash_is_kept():
+    with Daemon() as daemon:
+        key = daemon.key
+        made = daemon.api.post("/keys", {"name": "x", "role": "viewer"}).must(201).json["key"]
+        gone = daemon.api.post("/keys", {"name": "y", "role": "viewer"}).must(201).json
+        daemon.api.delete(f"/keys/{gone['id']}").must(204)
+        daemon.stop()
+        for path in daemon.state_dir.rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                for secret in (key, made, gone["key"]):
+                    assert secret[5:].encode() not in data and bytes.fromhex(secret[5:]) not in data, path
+        daemon.start()
+        assert daemon.key == key
+        daemon.api.using(made).get("/user").must(200)
+        daemon.api.using(gone["key"]).get("/user").error(401)
+        assert (daemon.key_file.stat().st_mode & 0o777) == 0o600
