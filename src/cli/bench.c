@@ -11,12 +11,14 @@
 
 /* Subjects and references inherit it alike: other work on the machine then blurs them less. */
 #define PRIORITY (-19)
+#define RUNS 300
+#define RUNS_QUICK 60
 
 struct bench_args {
 	uint32_t n;
 	uint64_t load_wait_ms;
 	struct opt_list only;
-	bool peers, json, markdown;
+	bool peers, quick, json, markdown;
 };
 
 const struct opt bench_opts[] = {
@@ -24,18 +26,23 @@ const struct opt bench_opts[] = {
 	  .type = OPT_FLAG,
 	  .help = "also measure the other sandboxes that are installed",
 	  .offset = offsetof(struct bench_args, peers) },
+	{ .name = "quick",
+	  .type = OPT_FLAG,
+	  .help = "a first look: fewer runs, 1 GiB instead of 10",
+	  .offset = offsetof(struct bench_args, quick) },
 	{ .name = "n",
 	  .letter = 'n',
 	  .type = OPT_COUNT,
 	  .arg = "N",
-	  .help = "runs of each kind (300)",
+	  .help = "runs of each kind (300; with --quick 60)",
 	  .offset = offsetof(struct bench_args, n),
 	  .min = 5,
 	  .max = 100000 },
 	{ .name = "only",
 	  .type = OPT_LIST,
 	  .arg = "NAME",
-	  .help = "cold, warm, live, python, numpy, node, throughput, idle, crowd, peers",
+	  .help = "cold, warm, live, python, numpy, node, throughput, idle, crowd, "
+		  "health, api, fleet, flow, peers",
 	  .offset = offsetof(struct bench_args, only) },
 	{ .name = "load-wait",
 	  .type = OPT_DURATION,
@@ -68,6 +75,10 @@ static const struct experiment {
 	{ "throughput", bench_throughput, false },
 	{ "idle", bench_idle, false },
 	{ "crowd", bench_crowd, false },
+	{ "health", bench_health, false },
+	{ "api", bench_api, false },
+	{ "fleet", bench_fleet, false },
+	{ "flow", bench_flow, false },
 	{ "peers", bench_peers, true },
 };
 #define EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))
@@ -95,7 +106,7 @@ static int check_names(const struct opt_list *only)
 			cli_say("--only does not know '%.40s'", only->items[i]);
 			cli_hint(
 				"it knows cold, warm, live, python, numpy, node, throughput, idle, "
-				"crowd and peers");
+				"crowd, health, api, fleet, flow and peers");
 			return -EINVAL;
 		}
 	}
@@ -133,7 +144,7 @@ static void print(const struct bench *b, const struct bench_args *a)
 
 int cmd_bench(const struct command *cmd, int argc, char **argv)
 {
-	struct bench_args args = { .n = 300, .load_wait_ms = 30000 };
+	struct bench_args args = { .load_wait_ms = 30000 };
 	int n = cli_parse(cmd, argc, argv, &args);
 	bool all = true;
 	struct bench *b;
@@ -147,7 +158,8 @@ int cmd_bench(const struct command *cmd, int argc, char **argv)
 		cli_say("no memory: %s", strerror(errno));
 		return CLI_ERROR;
 	}
-	b->n = args.n;
+	b->n = args.n ? args.n : args.quick ? RUNS_QUICK : RUNS;
+	b->quick = args.quick;
 	b->load_wait_ms = args.load_wait_ms;
 	b->raised = setpriority(PRIO_PROCESS, 0, PRIORITY) == 0;
 	bench_load(b->load_before, sizeof(b->load_before));

@@ -41,6 +41,7 @@ struct bench_row {
 /* Lives in shared memory: experiments that change their process run in a child. */
 struct bench {
 	uint32_t n;
+	bool quick;            /* what takes long is cut */
 	uint64_t load_wait_ms; /* longest wait for a quiet machine, for each experiment */
 	uint64_t patience_ms;  /* what is left of it */
 	uint64_t waited_ms;    /* in all */
@@ -106,6 +107,10 @@ int bench_node(struct bench *b, struct err *err);
 int bench_throughput(struct bench *b, struct err *err);
 int bench_idle(struct bench *b, struct err *err);
 int bench_crowd(struct bench *b, struct err *err);
+int bench_health(struct bench *b, struct err *err);
+int bench_api(struct bench *b, struct err *err);
+int bench_fleet(struct bench *b, struct err *err);
+int bench_flow(struct bench *b, struct err *err);
 int bench_peers(struct bench *b, struct err *err);
 
 /* bench_print.c */

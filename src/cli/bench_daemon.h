@@ -1,0 +1,51 @@
+/* A daemon of the benchmark's own: `holt serve` with the standard settings, in a directory that is
+ * removed with it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/bench_fetch.h"
+
+struct err;
+
+struct bench_sandbox {
+	char id[24];
+	bool is_warm; /* it came from the pool */
+};
+
+struct bench_daemon {
+	pid_t minder; /* the process that ends and removes it; 0: there is none */
+	int lifeline; /* owned; the minder goes to work when it closes, however that comes */
+	pid_t pid;    /* the process that serves: as root it is not the one we started */
+	uint16_t port;
+	char dir[64]; /* others may look into it */
+	char key[64];
+	struct fetch conn; /* kept, with the key */
+};
+
+int bench_daemon_start(struct bench_daemon *d, struct err *err);
+/* Deletes what lives, ends the daemon, removes the directory. A daemon of zeroes is fine. */
+void bench_daemon_stop(struct bench_daemon *d);
+
+/* body: of the request that makes it. */
+int bench_sandbox_create(struct bench_daemon *d, const char *body, struct bench_sandbox *ret,
+			 struct err *err);
+int bench_sandbox_delete(struct bench_daemon *d, const char *id, struct err *err);
+/* "/api/v1/sandboxes/<id>/<rest>" */
+#define BENCH_TARGET 128
+void bench_target(char dst[BENCH_TARGET], const char *id, const char *rest);
+/* Until the pool of a template is as full as it wants to be. */
+int bench_pool_wait(struct bench_daemon *d, const char *name, struct err *err);
+
+/* bench_proc.c: what a process takes of the machine. */
+int bench_rss(pid_t pid, uint64_t *ret_bytes);  /* of main memory */
+int bench_cpu_ns(pid_t pid, uint64_t *ret_ns);  /* of all its threads that live */
+int bench_pin(pid_t pid, int cpu);              /* all its threads */
+int bench_cpus(int *ret_first, int *ret_other); /* that we may use; the same where there is one */
+/* The first child of parent; is_ours: of those that run the program that we are. */
+int bench_child(pid_t parent, bool is_ours, pid_t *ret);
+void bench_nap_ms(long ms);
