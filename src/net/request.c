@@ -41,29 +41,36 @@ static int decode(struct http_request *r, struct str s, const char **ret)
 	return 1;
 }
 
+/* Cuts "key=value" off *rest, still encoded. */
+static bool next_pair(struct str *rest, struct str *ret_key, struct str *ret_value)
+{
+	struct str pair;
+
+	do
+		if (!str_split(rest, '&', &pair))
+			return false;
+	while (pair.len == 0);
+	*ret_key = *ret_value = (struct str){ pair.data, 0 };
+	while (ret_key->len < pair.len && pair.data[ret_key->len] != '=')
+		ret_key->len++;
+	if (ret_key->len < pair.len)
+		*ret_value =
+			(struct str){ pair.data + ret_key->len + 1, pair.len - ret_key->len - 1 };
+	return true;
+}
+
 int http_query_next(struct http_request *r, struct str *rest, const char **ret_name,
 		    const char **ret_value)
 {
 	const char *name = "", *value = "";
-	struct str pair, key;
+	struct str raw_name, raw_value;
 	int n;
 
-	do
-		if (!str_split(rest, '&', &pair))
-			return 0;
-	while (pair.len == 0);
-	key = (struct str){ pair.data, 0 };
-	while (key.len < pair.len && pair.data[key.len] != '=')
-		key.len++;
-	pair.data += key.len;
-	pair.len -= key.len;
-	if (pair.len > 0) { /* the '=' */
-		pair.data++;
-		pair.len--;
-	}
-	n = decode(r, key, &name);
+	if (!next_pair(rest, &raw_name, &raw_value))
+		return 0;
+	n = decode(r, raw_name, &name);
 	if (n > 0)
-		n = decode(r, pair, &value);
+		n = decode(r, raw_value, &value);
 	if (n <= 0)
 		return n;
 	*ret_name = name;
@@ -71,19 +78,29 @@ int http_query_next(struct http_request *r, struct str *rest, const char **ret_n
 	return 1;
 }
 
-int http_query(struct http_request *r, const char *name, const char **ret)
+/* 1 when the encoded key says name. Nearly all keys are plain and cost the arena nothing. */
+static int is_key(struct http_request *r, struct str key, const char *name)
 {
-	struct str rest = str_of(r->head->query);
-	const char *key, *value;
+	const char *text = "";
 	int n;
 
-	while ((n = http_query_next(r, &rest, &key, &value)) > 0) {
-		if (strcmp(key, name) == 0) {
-			*ret = value;
-			return 1;
-		}
+	if (!memchr(key.data, '%', key.len) && !memchr(key.data, '+', key.len))
+		return str_is(key, name);
+	n = decode(r, key, &text);
+	return n < 0 ? n : strcmp(text, name) == 0;
+}
+
+int http_query(struct http_request *r, const char *name, const char **ret)
+{
+	struct str rest = str_of(r->head->query), key, value;
+
+	while (next_pair(&rest, &key, &value)) {
+		int n = is_key(r, key, name);
+
+		if (n != 0)
+			return n < 0 ? n : decode(r, value, ret);
 	}
-	return n;
+	return 0;
 }
 
 const char *http_header(const struct http_request *r, const char *name)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "loop/loop.h"
 #include "net/http.h"
 
 struct net_rig {
@@ -14,6 +15,8 @@ struct net_rig {
 	int port;
 	struct loop_timer *timer;
 	bool late;
+	struct loop_task turn;
+	unsigned turns;
 };
 
 struct net_client {

@@ -229,6 +229,10 @@ static void bad_escapes_in_a_query_are_told(void **state)
 		strstr(net_client_ask(&t->c, "GET /?q=%00 HTTP/1.1\r\n" H "\r\n"), "|q=-22:-|"));
 	assert_non_null(
 		strstr(net_client_ask(&t->c, "GET /?q=%4 HTTP/1.1\r\n" H "\r\n"), "|q=-22:-|"));
+	assert_non_null(strstr(net_client_ask(&t->c, "GET /?%71=es+c HTTP/1.1\r\n" H "\r\n"),
+			       "|q=1:es c|"));
+	assert_non_null(
+		strstr(net_client_ask(&t->c, "GET /?q%=1 HTTP/1.1\r\n" H "\r\n"), "|q=-22:-|"));
 	assert_non_null(
 		strstr(net_client_ask(&t->c, "GET /?&a=1&q&q=2 HTTP/1.1\r\n" H "\r\n"), "|q=1:|"));
 	assert_non_null(

@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
@@ -95,7 +94,6 @@ static void close_test(struct test *t)
 static void a_head_that_drips_is_ended(void **state)
 {
 	struct test *t = open_with(&(struct http_limits){ .head_ms = 100 }, NULL);
-	uint64_t start = clock_now_ms();
 
 	(void)state;
 	/* A byte now and then does not help: the time is that of the whole head. */
@@ -103,8 +101,7 @@ static void a_head_that_drips_is_ended(void **state)
 		net_client_puts(&t->c, i == 0 ? "GET / HTTP/1.1\r\nX: " : "y");
 		net_rig_run_ms(&t->g, 10);
 	}
-	net_client_until_closed(&t->c);
-	assert_true(clock_now_ms() - start < 900);
+	assert_true(t->c.closed); /* while it was dripping */
 	assert_memory_equal(buf_str(&t->c.got), "HTTP/1.1 408 ", 13);
 	assert_int_equal(t->handled, 0);
 	assert_int_equal(t->status, 408);
@@ -143,12 +140,12 @@ static void an_idle_connection_is_closed_without_a_word(void **state)
 
 static void requests_keep_a_connection_from_being_idle(void **state)
 {
-	struct test *t = open_with(&(struct http_limits){ .idle_ms = 200 }, NULL);
+	struct test *t = open_with(&(struct http_limits){ .idle_ms = 1000 }, NULL);
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		(void)net_client_ask(&t->c, GET);
-		net_rig_run_ms(&t->g, 40);
+		net_rig_run_ms(&t->g, 150);
 	}
 	assert_false(t->c.closed);
 	close_test(t);
@@ -172,13 +169,13 @@ static void a_request_under_way_has_all_the_time_it_wants(void **state)
 
 static void a_body_that_stops_coming_is_ended(void **state)
 {
-	struct test *t = open_with(&(struct http_limits){ .body_ms = 100 }, NULL);
+	struct test *t = open_with(&(struct http_limits){ .body_ms = 1000 }, NULL);
 
 	(void)state;
 	net_client_puts(&t->c, "POST /collect HTTP/1.1\r\n" H "Content-Length: 20\r\n\r\n");
 	for (int i = 0; i < 15; i++) { /* slow is fine */
 		net_client_puts(&t->c, "x");
-		net_rig_run_ms(&t->g, 20);
+		net_rig_run_ms(&t->g, 100);
 	}
 	assert_false(t->c.closed);
 	assert_false(t->gone);
@@ -209,7 +206,7 @@ static void a_client_that_does_not_read_is_cut(void **state)
 
 static void a_slow_reader_is_not_cut_while_it_reads(void **state)
 {
-	struct test *t = open_with(&(struct http_limits){ .write_ms = 200 }, NULL);
+	struct test *t = open_with(&(struct http_limits){ .write_ms = 1000 }, NULL);
 	char *data = calloc(1, 8 << 20);
 
 	(void)state;
@@ -219,7 +216,7 @@ static void a_slow_reader_is_not_cut_while_it_reads(void **state)
 	net_rig_run_ms(&t->g, 20);
 	http_reply(t->kept, 200, "application/octet-stream", data, 8 << 20);
 	for (int i = 0; i < 12; i++) {
-		net_rig_run_ms(&t->g, 40);
+		net_rig_run_ms(&t->g, 120);
 		for (int k = 0; k < 8; k++) {
 			ssize_t n = recv(t->c.fd, data, 65536, 0);
 
@@ -455,6 +452,9 @@ static void several_addresses_are_listened_on(void **state)
 		assert_non_null(strstr(net_client_ask(&c, GET), "\r\n\r\n127.0.0.1"));
 		net_client_close(&c);
 	}
+	/* A machine may be without IPv6. */
+	assert_true(net_listen(t->g.server, "[::1]:0", NULL, &err) > 0 ||
+		    err.code == EADDRNOTAVAIL || err.code == EAFNOSUPPORT);
 	assert_int_equal(str_format(again, sizeof(again), "127.0.0.1:%d", first), 0);
 	assert_int_equal(net_listen(t->g.server, again, NULL, &err), -EADDRINUSE);
 	close_test(t);

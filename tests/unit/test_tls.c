@@ -96,7 +96,7 @@ static int setup(void **state)
 	struct err err = { 0 };
 
 	assert_non_null(t);
-	o.limits.handshake_ms = 1000;
+	o.limits.handshake_ms = 2000;
 	o.limits.linger_ms = 40;
 	(void)str_copy(t->dir, sizeof(t->dir), "/tmp/holt-tls-XXXXXX");
 	assert_non_null(mkdtemp(t->dir));

@@ -552,7 +552,7 @@ static void a_quiet_client_is_pinged_and_lives_by_its_answer(void **state)
 	struct test *t = *state;
 
 	t->o.ping_ms = 50;
-	t->o.pong_ms = 100;
+	t->o.pong_ms = 1000;
 	open_socket(t);
 	for (int i = 0; i < 4; i++) {
 		want_frame(t, FIN | PING, "", 0);
