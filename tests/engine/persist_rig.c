@@ -169,7 +169,7 @@ void rig_expect(struct rig *r, struct held *h, const char *line, const char *out
 {
 	struct guest_exec e = { .argc = 3,
 				.argv = { "/bin/sh", "-c", line },
-				.timeout_ms = 20000,
+				.timeout_ms = 60000,
 				.user = "",
 				.cwd = "/",
 				.code = "" };

@@ -21,6 +21,8 @@
 #include "persist_rig.h"
 
 #define NOBODY 65534
+/* tail keeps all of it until the end. */
+#define HOLD_64M "head -c 64M /dev/zero | tail -c 64M >/dev/null && echo fits"
 #define OTHER "zzzzzzzzzz0123456789" /* no box has this name */
 
 /* NOTE: cmocka gives a group's setup nothing: which kind of control groups this run is about. */
@@ -185,19 +187,19 @@ static void a_box_can_be_handed_on_many_times(void **state)
 {
 	struct rig *r = need(state);
 	struct held h, again;
-	char line[32], want[8];
+	char want[8];
 
 	claim(r, "", &h);
 	for (int i = 0; i < 5; i++) {
-		(void)snprintf(line, sizeof(line), "echo %d >>/tmp/n; wc -l </tmp/n", i);
-		(void)snprintf(want, sizeof(want), "%d\n", i + 1);
+		memset(want, '\n', sizeof(want));
+		want[i + 1] = '\0';
 		if (i % 2)
 			rig_stop(r);
 		else
 			rig_kill(r);
 		rig_start(r);
 		rig_attach(r, h.box.id, &again);
-		rig_expect(r, &again, line, want);
+		rig_expect(r, &again, "echo >>/tmp/n; cat /tmp/n", want);
 		rig_drop(&again);
 	}
 	rig_destroy(r, h.box.id);
@@ -269,8 +271,9 @@ static uint32_t pids_of(struct rig *r, const char *id)
 static void limits_and_usage_go_on_where_they_were(void **state)
 {
 	struct rig *r = need(state);
-	struct launch_spec spec = { .template_id = HOST, .limits = { .memory_bytes = 32u << 20 } };
-	struct limits more = { .memory_bytes = 300u << 20 };
+	struct launch_spec spec = { .template_id = HOST,
+				    .limits = { .memory_bytes = 32u << 20, .cpu_milli = 2000 } };
+	struct limits more = { .memory_bytes = 128u << 20 };
 	struct box_usage before, after;
 	struct held h;
 
@@ -283,18 +286,15 @@ static void limits_and_usage_go_on_where_they_were(void **state)
 	rig_kill(r);
 	rig_drop(&h);
 	rig_start(r);
-	assert_int_equal(rig_only(r).info.limits.memory_bytes, 300u << 20);
+	assert_int_equal(rig_only(r).info.limits.memory_bytes, 128u << 20);
 	assert_int_equal(launcher_usage_sync(r->launcher, h.box.id, &after, &r->err), 0);
 	assert_true(after.cpu_us >= before.cpu_us && after.memory_peak_bytes > 0);
 	UNTIL(pids_of(r, h.box.id) == 1); /* what the dead launcher had in there goes too */
 	rig_attach(r, h.box.id, &h);
-	rig_expect(r, &h, "/usr/bin/python3 -c 'x = bytearray(200 << 20); print(len(x) >> 20)'",
-		   "200\n");
-	more = (struct limits){ .memory_bytes = 64u << 20, .pids = 5 };
+	rig_expect(r, &h, HOLD_64M, "fits\n");
+	more = (struct limits){ .memory_bytes = 48u << 20, .pids = 5 };
 	assert_int_equal(launcher_limits_sync(r->launcher, h.box.id, &more, &r->err), 0);
-	rig_expect(r, &h,
-		   "/usr/bin/python3 -c 'x = bytearray(200 << 20); print(1)' || echo refused",
-		   "refused\n");
+	rig_expect(r, &h, HOLD_64M " || echo refused", "refused\n");
 	assert_int_equal(launcher_usage_sync(r->launcher, h.box.id, &after, &r->err), 0);
 	assert_int_equal(after.oom_kills, 1);
 	rig_destroy(r, h.box.id);
@@ -590,6 +590,8 @@ static void a_box_with_a_waiting_python_is_found_again(void **state)
 	struct pool_state s = { 0 };
 	struct held h;
 
+	if (access("/usr/bin/python3", X_OK) < 0)
+		skip();
 	assert_int_equal(launcher_template_sync(r->launcher, &t, -1, &r->err), 0);
 	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
 	for (int i = 0; i < 2000 && s.ready < 1; i++) {
