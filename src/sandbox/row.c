@@ -48,6 +48,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 	     struct row_texts *ret_texts)
 {
 	bool is_paused = state == SANDBOX_PAUSED || state == SANDBOX_RESUMING;
+	bool expires = !is_paused && state_is_live(state);
 	int r;
 
 	*ret_texts = (struct row_texts){ 0 };
@@ -75,7 +76,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 		.created_ms = sb->created_ms,
 		.updated_ms = wall_ms(sb->all),
 		.ended_ms = sb->ended_ms,
-		.expires_ms = is_paused ? 0 : sb->expires_ms,
+		.expires_ms = expires ? sb->expires_ms : 0,
 		.remaining_ms = is_paused ? (int64_t)sb->remaining_ms : 0,
 		.timeout_ms = (int64_t)sb->timeout_ms,
 		.idle_ms = (int64_t)sb->idle_ms,

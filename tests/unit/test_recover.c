@@ -346,6 +346,26 @@ static void a_claim_that_was_on_its_way_is_made_anew_and_its_box_destroyed(void 
 	rig_close(&rig);
 }
 
+static void a_request_is_asked_for_a_second_time_and_no_third(void **state)
+{
+	struct sandbox_request req = rig_request("web");
+	struct sandbox_rig rig;
+	struct told t = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	sandbox_create(rig.all, &req, rig_told, &t);
+	go_away(&rig);
+	rig_ready(&rig);
+	(void)fake_step(&rig.fake); /* the list; the claim is on its way again */
+	assert_int_equal(t.calls, 0);
+	go_away(&rig);
+	rig_run(&rig);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.err.code, EPIPE);
+	rig_close(&rig);
+}
+
 static void sandboxes_keep_their_connections_over_a_launchers_restart(void **state)
 {
 	struct exec_request req = { .command = "x" };
@@ -415,6 +435,7 @@ int main(void)
 		cmocka_unit_test(what_is_asked_while_the_launcher_is_away_waits_for_it),
 		cmocka_unit_test(nobody_waits_longer_than_patience_lasts),
 		cmocka_unit_test(a_claim_that_was_on_its_way_is_made_anew_and_its_box_destroyed),
+		cmocka_unit_test(a_request_is_asked_for_a_second_time_and_no_third),
 		cmocka_unit_test(sandboxes_keep_their_connections_over_a_launchers_restart),
 		cmocka_unit_test(a_launcher_that_goes_while_it_is_asked_what_lives_is_told_as_lost),
 	};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fault.h"
+#include "sandbox/files.h"
 #include "sandbox/registry.h"
 #include "sandbox_rig.h"
 
@@ -430,6 +431,25 @@ static void a_box_that_cannot_be_destroyed_is_tried_again(void **state)
 	rig_close(&rig);
 }
 
+static void a_box_that_is_gone_already_is_as_good_as_destroyed(void **state)
+{
+	struct sandbox_rig rig;
+	struct told t = { 0 };
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	rig.fake.on_death = NULL; /* the news is on its way, and comes too late */
+	fake_kill(&rig.fake, sb->box_id, SIGKILL);
+	sandbox_delete(sb, "deleted", rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.err.code, 0);
+	assert_nothing_left(&rig);
+	rig_close(&rig);
+}
+
 static void an_end_that_the_store_does_not_take_is_told_and_written_later(void **state)
 {
 	struct sandbox_rig rig;
@@ -607,12 +627,40 @@ static void clocks_stand_still_while_paused(void **state)
 	rig_close(&rig);
 }
 
+static void on_file_failed(void *user, const struct err *err)
+{
+	(void)user;
+	(void)err;
+}
+
+static void on_nothing(void *user)
+{
+	(void)user;
+}
+
+/* Behind another one, whose last frames nobody has looked at. */
+static uint32_t rig_exec_again(struct sandbox_rig *rig, struct sandbox *sb,
+			       const struct exec_request *req, struct exec_told *t)
+{
+	struct wire_head head;
+	struct rd payload;
+
+	exec_told_done(t);
+	while (rig_recv(rig, rig_box(rig, sb->id), &head, &payload))
+		;
+	return rig_exec(rig, sb, req, t);
+}
+
 static void an_idle_sandbox_ends_and_a_used_one_does_not(void **state)
 {
 	struct sandbox_request req = rig_request("web");
 	struct exec_request command = { .command = "sleep 100" };
+	struct guest_file file = { .op = FILE_WATCH, .user = "", .path = "/", .target = "" };
+	const struct file_ops ops = { .failed = on_file_failed };
 	struct sandbox_rig rig;
 	struct exec_told x;
+	struct exec_reader *r;
+	struct file_op *op;
 	struct told t = { 0 };
 	uint32_t id;
 	char sandbox_id[ID_LEN + 1], *reason = NULL;
@@ -630,7 +678,21 @@ static void an_idle_sandbox_ends_and_a_used_one_does_not(void **state)
 	id = rig_exec(&rig, t.sb, &command, &x); /* what runs is use */
 	rig_pass(&rig, 100000);
 	assert_int_equal(rig_state(t.sb), SANDBOX_RUNNING);
+	assert_int_equal(file_start(t.sb, &file, &ops, NULL, &op, NULL), 0); /* a watch, too */
 	rig_say_exit(rig_box(&rig, sandbox_id), id, 0, 0);
+	rig_run(&rig);
+	rig_pass(&rig, 100000);
+	assert_int_equal(rig_state(t.sb), SANDBOX_RUNNING);
+	id = rig_exec_again(&rig, t.sb, &command, &x);
+	rig.faults.is_held = true;
+	file_cancel(op);
+	r = exec_reader_open(x.x, 0, on_nothing,
+			     NULL); /* and whoever reads, until it is recorded */
+	rig_say_exit(rig_box(&rig, sandbox_id), id, 0, 0);
+	rig_run(&rig);
+	rig_pass(&rig, 100000);
+	assert_int_equal(rig_state(t.sb), SANDBOX_RUNNING);
+	rig.faults.is_held = false;
 	rig_run(&rig);
 	rig_pass(&rig, 4999);
 	assert_int_equal(rig_state(t.sb), SANDBOX_RUNNING);
@@ -638,6 +700,7 @@ static void an_idle_sandbox_ends_and_a_used_one_does_not(void **state)
 	assert_int_equal(rig_row_state(&rig, sandbox_id, &reason), SANDBOX_STOPPED);
 	assert_string_equal(reason, "idle");
 	free(reason);
+	exec_reader_close(r);
 	exec_told_done(&x);
 	rig_close(&rig);
 }
@@ -745,6 +808,36 @@ static void a_pause_that_the_store_does_not_take_is_told_but_true(void **state)
 	rig_close(&rig);
 }
 
+static void a_newer_change_that_was_refused_is_not_taken_for_written(void **state)
+{
+	const struct sandbox_pair one[] = { { "v", "1" } }, two[] = { { "v", "2" } };
+	struct sandbox_patch patch = { .has_metadata = true, .metadata = one, .n_metadata = 1 };
+	struct sandbox_rig rig;
+	struct told first = { 0 }, second = { 0 };
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	rig.faults.is_held = true;
+	sandbox_patch(sb, &patch, rig_told, &first);
+	patch.metadata = two;
+	rig.faults.refuse_in = 1;
+	sandbox_patch(sb, &patch, rig_told, &second);
+	rig.faults.is_held = false;
+	rig_run(&rig); /* the older one is written now */
+	assert_int_equal(first.err.code, 0);
+	assert_int_equal(second.err.code, EAGAIN);
+	assert_false(list_is_empty(&sb->dirty));
+	rig_tick(&rig, 1);
+	assert_true(list_is_empty(&sb->dirty));
+	rig_death(&rig);
+	rig_birth(&rig);
+	sb = sandboxes_find(rig.all, "web", "ann");
+	assert_string_equal(sb->metadata.items[0].value, "2");
+	rig_close(&rig);
+}
+
 static void nothing_runs_in_a_sandbox_that_is_not_running(void **state)
 {
 	static const enum sandbox_state states[] = { SANDBOX_CREATING, SANDBOX_PAUSING,
@@ -827,6 +920,7 @@ int main(void)
 		cmocka_unit_test(a_deleted_sandbox_is_gone_and_remembered),
 		cmocka_unit_test(deleting_one_that_is_being_made_waits_for_it),
 		cmocka_unit_test(a_box_that_cannot_be_destroyed_is_tried_again),
+		cmocka_unit_test(a_box_that_is_gone_already_is_as_good_as_destroyed),
 		cmocka_unit_test(an_end_that_the_store_does_not_take_is_told_and_written_later),
 		cmocka_unit_test(a_box_that_dies_fails_its_sandbox_and_says_how),
 		cmocka_unit_test(
@@ -840,6 +934,7 @@ int main(void)
 		cmocka_unit_test(
 			a_freeze_that_fails_leaves_it_running_and_a_thaw_that_fails_paused),
 		cmocka_unit_test(a_pause_that_the_store_does_not_take_is_told_but_true),
+		cmocka_unit_test(a_newer_change_that_was_refused_is_not_taken_for_written),
 		cmocka_unit_test(nothing_runs_in_a_sandbox_that_is_not_running),
 		cmocka_unit_test(deleting_while_it_is_being_paused_or_resumed_ends_both),
 	};
