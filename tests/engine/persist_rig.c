@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "launch/cgroup_parse.h"
 #include "launch/process.h"
 
 static int try_start(struct rig *r)
@@ -290,4 +292,44 @@ uint32_t rig_uid_of(pid_t pid)
 	assert_non_null(uid);
 	assert_int_equal(sscanf(uid, "\nUid:\t%u", &v), 1);
 	return v;
+}
+
+/* Calls fn with a directory in each hierarchy that boxes have groups in. */
+static void each_group(pid_t pid, void (*fn)(const char *dir))
+{
+	static const char *const controllers[] = { "memory", "pids", "cpu", "cpuacct", NULL };
+	static char mounts[1 << 20], self[1 << 16];
+
+	(void)fd_read_file_at(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof(mounts));
+	(void)fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self));
+	for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
+		char own[PATH_MAX], dir[PATH_MAX];
+
+		if (cgroup_parse_dir(mounts, self, controllers[i], own, sizeof(own)) == 0 &&
+		    str_format(dir, sizeof(dir), "%s/holt-elsewhere.%d", own, (int)pid) == 0)
+			fn(dir);
+	}
+}
+
+static void enter(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (mkdir(dir, 0755) == 0 && str_format(path, sizeof(path), "%s/cgroup.procs", dir) == 0)
+		(void)fd_write_file_at(AT_FDCWD, path, "0");
+}
+
+static void leave(const char *dir)
+{
+	(void)rmdir(dir);
+}
+
+void rig_enter_groups(pid_t pid)
+{
+	each_group(pid, enter);
+}
+
+void rig_remove_groups(pid_t pid)
+{
+	each_group(pid, leave);
 }

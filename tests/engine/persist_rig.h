@@ -66,6 +66,9 @@ int rig_count_files(const struct rig *r);
 size_t rig_boxes(const struct rig *r, pid_t *ret, size_t max);
 bool rig_has_cgroups(const struct rig *r);
 uint32_t rig_uid_of(pid_t pid); /* outside */
+/* Moves the caller into control groups of its own, or removes these once it has ended. */
+void rig_enter_groups(pid_t pid);
+void rig_remove_groups(pid_t pid);
 
 /* What must happen, however slow the machine is. */
 #define UNTIL(cond)                                                      \

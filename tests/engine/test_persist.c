@@ -535,6 +535,52 @@ static void ids_of_a_living_box_are_nobody_elses(void **state)
 	rig_drop(&b);
 }
 
+/* As a service manager starts the next launcher where it likes. 0: all is well. */
+static int take_over_elsewhere(struct rig *r, const char *id)
+{
+	struct launcher_options o = { .program = getenv("HOLT_LAUNCH"),
+				      .cgroup = r->cgroup,
+				      .persistent = true,
+				      .state_fd = r->dir_fd };
+	struct template_spec host = { .id = HOST, .preload = "" };
+	struct launcher_box box;
+
+	rig_enter_groups(getpid());
+	if (launcher_start(&o, &r->launcher, &r->err) < 0 ||
+	    launcher_template_sync(r->launcher, &host, -1, &r->err) < 0 ||
+	    launcher_attach_sync(r->launcher, id, &box, &r->err) < 0 ||
+	    launcher_claim_sync(r->launcher, &(struct launch_spec){ .template_id = HOST }, &box,
+				&r->err) < 0 ||
+	    launcher_destroy_sync(r->launcher, box.id, NULL, &r->err) < 0 ||
+	    launcher_destroy_sync(r->launcher, id, NULL, &r->err) < 0) {
+		print_error("elsewhere: %s\n", r->err.text);
+		return 1;
+	}
+	(void)launcher_stop(r->launcher);
+	return 0;
+}
+
+static void boxes_are_found_also_from_another_control_group(void **state)
+{
+	struct rig *r = need(state);
+	struct held h;
+	pid_t next;
+	int status = -1;
+
+	if (geteuid() != 0 || !rig_has_cgroups(r))
+		skip();
+	claim(r, "", &h);
+	rig_kill(r);
+	next = fork();
+	if (next == 0)
+		_exit(take_over_elsewhere(r, h.box.id));
+	assert_int_equal(waitpid(next, &status, 0), next);
+	rig_remove_groups(next);
+	assert_int_equal(status, 0);
+	assert_false(rig_is_alive(h.box.pid));
+	rig_drop(&h);
+}
+
 /* Pools */
 
 static void wait_for_pool(struct rig *r, uint32_t ready)
@@ -682,6 +728,7 @@ int main(int argc, char **argv)
 		CASE(damaged_files_do_no_harm_and_are_removed),
 		CASE(a_box_whose_record_is_lost_is_ended),
 		CASE(ids_of_a_living_box_are_nobody_elses),
+		CASE(boxes_are_found_also_from_another_control_group),
 		CASE(waiting_boxes_that_die_are_not_announced_and_not_replaced_for_ever),
 		CASE(a_box_with_a_waiting_python_is_found_again),
 		CASE(a_launcher_may_be_killed_at_any_moment),
