@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "auth/api_key.h"
 #include "base/cleanup.h"
@@ -19,18 +20,23 @@
 int first_key_open(const char *path, int data_fd, int *ret_fd, struct err *err)
 {
 	struct stat st;
-	int fd;
+	bool is_first = fstatat(data_fd, DATABASE, &st, AT_SYMLINK_NOFOLLOW) < 0;
+	int more = is_first ? O_CREAT : O_NONBLOCK, fd;
 
 	*ret_fd = -1;
-	if (!path || fstatat(data_fd, DATABASE, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0; /* keys are there already, and nobody knows their text any more */
-	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_sys(err, errno, "admin key file '%s'", path);
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0) {
+	if (!path)
+		return 0;
+	/* A database without keys is what a first start leaves that did not get far. It has made
+	 * the file, which may then say nothing, or a key that was never stored. */
+	fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | more, 0600);
+	if (!is_first) {
+		*ret_fd = fd;
+		return 0;
+	}
+	if (fd < 0 || fchmod(fd, 0600) < 0) {
 		int code = errno;
 
-		(void)close(fd);
+		(void)fd_close(fd);
 		return err_sys(err, code, "admin key file '%s'", path);
 	}
 	*ret_fd = fd;
@@ -58,8 +64,10 @@ static int put(const struct store *store, const struct key_row *row, struct err 
 
 static int write_file(int fd, const char *text, struct err *err)
 {
-	int r = fd_write_all(fd, text, strlen(text));
+	int r = ftruncate(fd, 0) < 0 ? -errno : 0;
 
+	if (r == 0)
+		r = fd_write_all(fd, text, strlen(text));
 	if (r == 0)
 		r = fd_write_all(fd, "\n", 1);
 	return r < 0 ? err_sys(err, r, "admin key file") : 0;

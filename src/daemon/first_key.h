@@ -7,7 +7,7 @@ struct auth_keys;
 struct err;
 struct store;
 
-/* Where it will be written, opened while we still may: before privilege is dropped, and only when
+/* Where it will be written, opened while we still may: before privilege is dropped. Made only when
  * the directory has no database yet. -1: nowhere. path may be NULL. */
 int first_key_open(const char *path, int data_fd, int *ret_fd, struct err *err);
 /* Makes one if there is none, stores its hash, and writes the text to fd (-1: to the terminal, by
