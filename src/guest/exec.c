@@ -18,6 +18,9 @@
 #define TERMINAL_DRAIN GUEST_WINDOW
 #define SCRATCH_SIZE (16u << 10)
 #define BARREN_NS 300000000u
+/* How long after an end another Python is made to wait. A box that was for one run is gone by then,
+ * and a client that is in a hurry waits for its fork anyway. */
+#define PARK_MS 3
 
 static void free_exec(struct exec *x)
 {
@@ -102,6 +105,8 @@ static void finish(struct exec *x)
 	else if (!x->is_orphan)
 		send_exit(x);
 	deadline_clear(&x->deadline);
+	if (warm_lacks_python(&g->warm))
+		deadline_set(&g->deadlines, &g->park, clock_now_ms() + PARK_MS);
 	list_remove(&x->node);
 	g->n_execs--;
 	if (x->streams[0].fd >= 0 || x->streams[1].fd >= 0)

@@ -28,6 +28,7 @@ struct guest {
 	struct source
 		listener; /* where the next client comes from; -1: the box ends with this one */
 	struct deadline listen_again;
+	struct deadline park; /* when the next Python is asked for */
 	struct conn conn;
 	struct tree_view tree;
 	struct warm warm;

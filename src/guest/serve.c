@@ -137,6 +137,11 @@ static void start_interpreters(struct guest *g, const struct guest_options *opti
 		(void)warm_start_node(&g->warm, guest_new_mark(g), NULL);
 }
 
+static void park(struct deadline *d)
+{
+	warm_park(&LIST_ENTRY(d, struct guest, park)->warm);
+}
+
 static void init(struct guest *g, int sock)
 {
 	*g = (struct guest){ .epoll_fd = -1, .next_mark = ((uint64_t)getpid() << 32) + 1 };
@@ -144,6 +149,7 @@ static void init(struct guest *g, int sock)
 	client_init(g, sock);
 	source_init(&g->signals, -1, on_signal);
 	warm_init(&g->warm);
+	deadline_init(&g->park, park);
 	list_init(&g->execs);
 	list_init(&g->lingering);
 	list_init(&g->kept);

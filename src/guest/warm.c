@@ -22,6 +22,7 @@
 #define LOGIN_VARS 4
 #define STACK_TOUCHED (176u << 10)
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
+#define TAKE_TRIES 2
 
 /* A request on its way to an interpreter. */
 struct warm_scratch {
@@ -70,6 +71,7 @@ static void drop_parked(struct warm *w)
 static void drop_template(struct warm *w)
 {
 	w->python_fd = fd_close(w->python_fd);
+	w->is_asked = false;
 }
 
 static int wait_readable(int fd)
@@ -130,7 +132,8 @@ static const struct warm_end *map_end(int fd)
 	return page == MAP_FAILED ? NULL : page;
 }
 
-/* Takes the next parked Python from the template. */
+/* Takes the next parked Python from the template, which may have failed to fork one: then it lives
+ * on, and can do so when the box has room again. */
 static int take_parked(struct warm *w)
 {
 	struct warm_parked parked;
@@ -140,6 +143,9 @@ static int take_parked(struct warm *w)
 
 	if (n == 0)
 		n = fd_recv(w->python_fd, &parked, sizeof(parked), fds, &nfds);
+	w->is_asked = false;
+	if (n == (ssize_t)sizeof(parked) && nfds == 0 && parked.pid == -1)
+		return -ENOENT;
 	if (n != (ssize_t)sizeof(parked) || nfds <= WARM_PARKED_SOCK || parked.pid <= 0) {
 		for (size_t i = 0; n >= 0 && i < nfds; i++)
 			(void)fd_close(fds[i]);
@@ -194,19 +200,29 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	return r < 0 ? err_set(err, ENOENT, "the waiting Python is gone") : 0;
 }
 
-static int need_parked(struct warm *w)
+bool warm_lacks_python(const struct warm *w)
+{
+	return w->python_fd >= 0 && w->parked_fd < 0 && !w->is_asked;
+}
+
+void warm_park(struct warm *w)
 {
 	char ask = WARM_FORK;
 
+	if (!warm_lacks_python(w))
+		return;
+	if (fd_send(w->python_fd, &ask, 1, NULL, 0) == 1)
+		w->is_asked = true;
+	else
+		drop_template(w);
+}
+
+static int need_parked(struct warm *w)
+{
 	if (w->parked_fd >= 0)
 		return 0;
-	if (w->python_fd < 0)
-		return -ENOENT;
-	if (fd_send(w->python_fd, &ask, 1, NULL, 0) != 1) {
-		drop_template(w);
-		return -ENOENT;
-	}
-	return take_parked(w);
+	warm_park(w);
+	return w->is_asked ? take_parked(w) : -ENOENT;
 }
 
 /* Settings that the interpreter reads at its start, with the value it was started with. Anything
@@ -323,6 +339,7 @@ static void add_login(struct guest_exec *e, const struct user *u, char store[][U
 	e->envp[e->envc] = NULL;
 }
 
+/* -EPIPE: the one that waited is gone. -ENOENT: this request is not for it. */
 static int take_python(struct warm *w, const struct user *u, struct spawned *ret)
 {
 	const struct guest_exec *e = &w->scratch->exec;
@@ -342,10 +359,20 @@ static int take_python(struct warm *w, const struct user *u, struct spawned *ret
 	if (r < 0) {
 		warm_end_free(ours.end);
 		spawn_close(&ours);
-		return -ENOENT;
+		return r == -EPIPE || r == -ECONNRESET ? -EPIPE : -ENOENT;
 	}
 	*ret = ours;
 	return 0;
+}
+
+/* Of one that died on its way to us nobody has told: another takes its place. */
+static int take_living(struct warm *w, const struct user *u, struct spawned *ret)
+{
+	int r = -EPIPE;
+
+	for (int i = 0; i < TAKE_TRIES && r == -EPIPE; i++)
+		r = need_parked(w) < 0 ? -ENOENT : take_python(w, u, ret);
+	return r < 0 ? -ENOENT : 0;
 }
 
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err)
@@ -362,9 +389,7 @@ int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, s
 	add_login(&s->exec, &u, s->login);
 	if (e->kind == EXEC_NODE)
 		return node_take(w, &s->exec, &u, ret, err);
-	if (!is_servable(&s->exec) || need_parked(w) < 0)
-		return -ENOENT;
-	return take_python(w, &u, ret);
+	return is_servable(&s->exec) ? take_living(w, &u, ret) : -ENOENT;
 }
 
 void warm_reaped(struct warm *w, pid_t pid)

@@ -24,6 +24,7 @@ struct warm {
 	int python_fd; /* owned: the in-box Python template's socket, -1: none */
 	int parked_fd; /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
+	bool is_asked; /* another is on its way: the next word of the template tells of it */
 	const struct warm_end *parked_end; /* owned: its page; NULL: none */
 	struct warm_user user;             /* who the next request most likely runs as */
 	struct warm_scratch
@@ -40,11 +41,14 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err);
  * It and what it starts carry `mark`. */
 int warm_start_node(struct warm *w, uint64_t mark, struct err *err);
 /* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request
- * (a PTY, another user): the caller then starts the interpreter cold. A Python is replaced by a new
- * fork of the in-box template on the next call. ret->mark comes in as the mark that the interpreter
- * is to take (GUEST_MARK_SUM) before it runs the code, and goes out as the one it carries: a
- * waiting Node was given its own when it was started. */
+ * (a PTY, another user): the caller then starts the interpreter cold. Where no Python waits, one is
+ * forked from the in-box template and waited for: warm_park() does so ahead. ret->mark comes in as
+ * the mark that the interpreter is to take (GUEST_MARK_SUM) before it runs the code, and goes out
+ * as the one it carries: a waiting Node was given its own when it was started. */
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err);
+/* Whether a Python could wait and none does; and asks for one, without waiting for it. */
+bool warm_lacks_python(const struct warm *w);
+void warm_park(struct warm *w);
 /* Whether a process has said that it ends, and then its wait status and what it used. */
 bool warm_has_ended(const struct warm_end *end, pid_t pid, int *ret_status,
 		    struct rusage *ret_used);

@@ -23,6 +23,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "python_rig.h"
+#include "spec/warm.h"
 
 #define PYTHON "/usr/bin/python3"
 
@@ -297,6 +298,84 @@ static void a_parked_python_that_died_is_replaced(void **state)
 	buf_done(&out);
 }
 
+/* What the template has said and holt-init has not yet heard. */
+static pid_t pid_on_its_way(const struct warm *w)
+{
+	struct pollfd p = { .fd = w->python_fd, .events = POLLIN };
+	struct warm_parked parked = { 0 };
+
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(recv(w->python_fd, &parked, sizeof(parked), MSG_PEEK), sizeof(parked));
+	return parked.pid;
+}
+
+static void the_next_python_is_asked_for_ahead(void **state)
+{
+	struct rig *rig = rig_of(state);
+	struct guest_exec e = python_exec(rig, "print(1)");
+	struct spawned s = { .in = -1 };
+	struct buf out = { 0 };
+	pid_t ahead;
+
+	assert_false(warm_lacks_python(&rig->warm));
+	warm_park(&rig->warm); /* one waits: nothing is asked for */
+	assert_false(rig->warm.is_asked);
+	assert_int_equal(run(rig, &e, &out), 0);
+	assert_true(warm_lacks_python(&rig->warm));
+	warm_park(&rig->warm);
+	assert_false(warm_lacks_python(&rig->warm));
+	warm_park(&rig->warm);
+	ahead = pid_on_its_way(&rig->warm);
+	assert_int_equal(warm_take(&rig->warm, &e, &s, NULL), 0);
+	assert_int_equal(s.pid, ahead);
+	assert_int_equal(finish(&s, &out), 0);
+	assert_int_equal(run(rig, &e, &out), 0); /* without being asked for */
+	assert_string_equal(buf_str(&out), "1\n1\n1\n");
+	buf_done(&out);
+}
+
+static void one_that_died_on_its_way_is_replaced(void **state)
+{
+	struct rig *rig = rig_of(state);
+	struct guest_exec e = python_exec(rig, "print(1)");
+	struct buf out = { 0 };
+	pid_t ahead;
+
+	assert_int_equal(run(rig, &e, &out), 0);
+	warm_park(&rig->warm);
+	ahead = pid_on_its_way(&rig->warm);
+	(void)kill(ahead, SIGKILL);
+	assert_int_equal(waitpid(ahead, NULL, 0), ahead);
+	warm_reaped(&rig->warm, ahead);
+	assert_int_equal(run(rig, &e, &out), 0);
+	assert_string_equal(buf_str(&out), "1\n1\n");
+	buf_done(&out);
+}
+
+static void a_template_that_cannot_fork_is_kept(void **state)
+{
+	const struct warm_parked none = { -1 };
+	struct guest_exec e = { .kind = EXEC_PYTHON, .user = "", .cwd = "", .code = "pass" };
+	struct spawned s = { .in = -1, .out = -1, .err = -1 };
+	struct warm w;
+	int pair[2];
+	char ask;
+
+	(void)state;
+	warm_init(&w);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	w.python_fd = pair[0];
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(write(pair[1], &none, sizeof(none)), sizeof(none));
+		assert_int_equal(warm_take(&w, &e, &s, NULL), -ENOENT);
+		assert_int_equal(read(pair[1], &ask, 1), 1);
+		assert_int_equal(ask, WARM_FORK);
+		assert_true(warm_lacks_python(&w));
+	}
+	(void)close(pair[1]);
+	warm_done(&w);
+}
+
 static void without_an_interpreter_nothing_is_taken(void **state)
 {
 	struct warm w;
@@ -407,7 +486,10 @@ int main(void)
 		WITH_PYTHON(a_directory_that_is_not_there_is_left_to_the_cold_start),
 		WITH_PYTHON(a_dead_template_ends_in_cold_starts),
 		WITH_PYTHON(a_parked_python_that_died_is_replaced),
+		WITH_PYTHON(the_next_python_is_asked_for_ahead),
+		WITH_PYTHON(one_that_died_on_its_way_is_replaced),
 		cmocka_unit_test(without_an_interpreter_nothing_is_taken),
+		cmocka_unit_test(a_template_that_cannot_fork_is_kept),
 		cmocka_unit_test(a_template_that_says_nonsense_is_dropped),
 		cmocka_unit_test(a_module_that_is_missing_leaves_no_template),
 		cmocka_unit_test(preloaded_modules_are_there),
