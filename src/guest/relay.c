@@ -230,7 +230,7 @@ static int start(struct guest *g, uint32_t id, const struct guest_file *f, struc
 
 	if (g->n_relays >= GUEST_RELAYS_MAX)
 		return err_set(err, E2BIG, "too many file operations at once in this box");
-	e = user_load(f->user, &u, err);
+	e = user_load_again(&g->warm.user, f->user, &u, err);
 	if (e < 0)
 		return e;
 	r = relay_create(g, id, f->op == FILE_WATCH);

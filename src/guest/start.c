@@ -74,7 +74,7 @@ static void fill_envp(struct command *c, const struct guest_exec *e, const struc
 	c->envp[n] = NULL;
 }
 
-static int start_cold(const struct guest *g, const struct guest_exec *e, uint64_t mark,
+static int start_cold(struct guest *g, const struct guest_exec *e, uint64_t mark,
 		      struct spawned *ret, struct err *err)
 {
 	struct spawn_plan plan = { .cwd = e->cwd,
@@ -88,7 +88,7 @@ static int start_cold(const struct guest *g, const struct guest_exec *e, uint64_
 	struct user u;
 	int r;
 
-	r = user_load(e->user, &u, err);
+	r = user_load_again(&g->warm.user, e->user, &u, err);
 	if (r < 0)
 		return r;
 	fill_argv(&c, e);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -191,6 +192,45 @@ int user_load(const char *who, struct user *ret, struct err *err)
 		return err_sys(err, ENOMEM, "look up user '%.60s'", who);
 	return user_find((struct str){ buf_str(&passwd), passwd.len },
 			 (struct str){ buf_str(&group), group.len }, who, ret, err);
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool is_read_only(const char *path)
+{
+	struct statvfs fs;
+
+	return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
+int user_load_again(struct user_memory *m, const char *who, struct user *ret, struct err *err)
+{
+	struct stat passwd = { 0 }, group = { 0 };
+	int r;
+
+	if (who[0])
+		return user_load(who, ret, err);
+	if (!m->is_fixed) {
+		(void)stat("/etc/passwd", &passwd);
+		(void)stat("/etc/group", &group);
+	}
+	if (!m->is_fixed && !(m->is_known && is_same_file(&passwd, &m->passwd) &&
+			      is_same_file(&group, &m->group))) {
+		r = user_load("", &m->user, err);
+		if (r < 0)
+			return r;
+		m->passwd = passwd;
+		m->group = group;
+		m->is_known = true;
+		m->is_fixed = is_read_only("/etc");
+	}
+	*ret = m->user;
+	return 0;
 }
 
 __attribute__((no_sanitize("address", "undefined"))) int user_become(const struct user *u)

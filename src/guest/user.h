@@ -3,8 +3,10 @@
  * does not exist. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/str.h"
 
@@ -32,6 +34,16 @@ int user_find(struct str passwd, struct str group, const char *who, struct user 
 /* The same with /etc/passwd and /etc/group; a file that is missing, or is not a plain
  * file, counts as empty. */
 int user_load(const char *who, struct user *ret, struct err *err);
+/* The box's user as it was last read, and what the files looked like. Zeroes: not yet. */
+struct user_memory {
+	struct user user;
+	struct stat passwd, group;
+	bool is_known;
+	bool is_fixed; /* nobody can write to the files */
+};
+/* The same; "" is read again only when a file has changed. Reading two files is a good part of what
+ * a short run costs; looking at them is not. */
+int user_load_again(struct user_memory *m, const char *who, struct user *ret, struct err *err);
 /* Takes the user's ids and gives up every capability. Plain system calls, so it may run in a child
  * that shares our memory; -1 with errno. */
 int user_become(const struct user *u);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -85,45 +84,6 @@ static int wait_readable(int fd)
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-static bool is_read_only(const char *path)
-{
-	struct statvfs fs;
-
-	return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY);
-}
-
-/* Reading two files is a good part of what a short run costs; looking at them is not. */
-static int load_user(struct warm *w, const char *name, struct user *ret)
-{
-	struct stat passwd = { 0 }, group = { 0 };
-	int r;
-
-	if (name[0])
-		return user_load(name, ret, NULL);
-	if (w->user.is_fixed) {
-		*ret = w->user.user;
-		return 0;
-	}
-	(void)stat("/etc/passwd", &passwd);
-	(void)stat("/etc/group", &group);
-	if (w->user.is_known && is_same_file(&passwd, &w->user.passwd) &&
-	    is_same_file(&group, &w->user.group)) {
-		*ret = w->user.user;
-		return 0;
-	}
-	r = user_load("", ret, NULL);
-	if (r == 0)
-		w->user = (struct warm_user){ *ret, passwd, group, true, is_read_only("/etc") };
-	return r;
-}
-
 /* Read-only, and NULL when it cannot be had: then its end is seen when it is reaped. */
 static const struct warm_end *map_end(int fd)
 {
@@ -191,7 +151,7 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	struct user ahead;
 	int r;
 
-	(void)load_user(w, "", &ahead);
+	(void)user_load_again(&w->user, "", &ahead, NULL);
 	(void)need_scratch(w);
 	touch_stack();
 	w->python_fd = python_fd;
@@ -380,7 +340,7 @@ int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, s
 	struct warm_scratch *s;
 	struct user u;
 
-	if (e->kind == EXEC_COMMAND || load_user(w, e->user, &u) < 0)
+	if (e->kind == EXEC_COMMAND || user_load_again(&w->user, e->user, &u, NULL) < 0)
 		return -ENOENT;
 	s = need_scratch(w);
 	if (!s)

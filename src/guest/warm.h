@@ -5,20 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "guest/spawn.h"
 #include "guest/user.h"
 
 struct warm_scratch;
-
-/* The box's user as it was last read, and what the files looked like. */
-struct warm_user {
-	struct user user;
-	struct stat passwd, group;
-	bool is_known;
-	bool is_fixed; /* nobody can write to the files */
-};
 
 struct warm {
 	int python_fd; /* owned: the in-box Python template's socket, -1: none */
@@ -26,7 +17,7 @@ struct warm {
 	pid_t parked_pid;
 	bool is_asked; /* another is on its way: the next word of the template tells of it */
 	const struct warm_end *parked_end; /* owned: its page; NULL: none */
-	struct warm_user user;             /* who the next request most likely runs as */
+	struct user_memory user;           /* who the next request most likely runs as */
 	struct warm_scratch
 		*scratch;    /* owned: made ahead, so that a request finds its memory at hand */
 	struct spawned node; /* the Node that waits: its streams are owned; pid 0: none */

@@ -196,6 +196,43 @@ static void the_machines_own_files_can_be_read(void **state)
 	assert_int_equal(u.uid, 0);
 }
 
+static void files_that_did_not_change_are_not_read_again(void **state)
+{
+	struct user_memory m = { 0 };
+	struct user u, fresh;
+
+	(void)state;
+	assert_int_equal(user_load("", &fresh, NULL), 0);
+	assert_int_equal(user_load_again(&m, "", &u, NULL), 0);
+	assert_true(m.is_known);
+	assert_string_equal(u.name, fresh.name);
+	m.is_fixed = false; /* whatever this machine's /etc is */
+	m.user.uid = 4711;  /* which no file says */
+	assert_int_equal(user_load_again(&m, "", &u, NULL), 0);
+	assert_int_equal(u.uid, 4711);
+	m.group.st_mtim.tv_nsec ^= 1;
+	assert_int_equal(user_load_again(&m, "", &u, NULL), 0);
+	assert_int_equal(u.uid, USER_DEFAULT);
+	m.is_fixed = false;
+	m.user.uid = 4711;
+	m.passwd.st_ino++;
+	assert_int_equal(user_load_again(&m, "", &u, NULL), 0);
+	assert_int_equal(u.uid, USER_DEFAULT);
+}
+
+static void what_cannot_change_is_not_even_looked_at(void **state)
+{
+	struct user_memory m = { .is_known = true, .is_fixed = true, .user.uid = 4711 };
+	struct user u;
+
+	(void)state;
+	assert_int_equal(user_load_again(&m, "", &u, NULL), 0);
+	assert_int_equal(u.uid, 4711);
+	assert_int_equal(user_load_again(&m, "root", &u, NULL),
+			 0); /* others are never remembered */
+	assert_int_equal(u.uid, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +245,8 @@ int main(void)
 		cmocka_unit_test(fields_too_long_or_with_a_nul_are_not_taken),
 		cmocka_unit_test(more_groups_than_fit_are_left_out),
 		cmocka_unit_test(the_machines_own_files_can_be_read),
+		cmocka_unit_test(files_that_did_not_change_are_not_read_again),
+		cmocka_unit_test(what_cannot_change_is_not_even_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
