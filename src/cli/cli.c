@@ -3,33 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/command.h"
+#include "cli/escape.h"
 
-#define NAMES_MAX 32
-
-/* Text on its way to a terminal may come from a hostile place: control characters are shown. */
-static void print_escaped(const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c < 0x20 || c == 0x7f)
-			(void)fprintf(stderr, "\\x%02x", c);
-		else
-			(void)fputc(c, stderr);
-	}
-	(void)fputc('\n', stderr);
-}
+#define NAMES_MAX 64
 
 __attribute__((format(printf, 2, 0))) static void say(const char *prefix, const char *fmt,
 						      va_list ap)
 {
+	_cleanup_(buf_done) struct buf b = { 0 };
 	char text[1024];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	(void)fputs(prefix, stderr);
-	print_escaped(text);
+	(void)escape_text(&b, text, strlen(text)); /* it may come from a hostile place */
+	(void)fprintf(stderr, "%s%s\n", prefix, buf_str(&b));
 }
 
 void cli_say(const char *fmt, ...)
@@ -58,6 +48,7 @@ int cli_fail(const struct err *err)
 
 static void add_rows(struct opt_rows *all, const struct command *cmd)
 {
+	all->mixed = cmd->mixed;
 	options_add(all, cmd->opts);
 	options_add(all, cmd->box_opts);
 	if (cmd->takes_settings)
@@ -81,6 +72,24 @@ int cli_parse(const struct command *cmd, int argc, char **argv, void *args)
 	(void)cli_fail(&err);
 	cli_hint("holt %s --help", cmd->name);
 	return -CLI_USAGE;
+}
+
+bool cli_takes(const struct command *cmd, int argc, char **argv, int n, int min, int max)
+{
+	bool empty = false;
+
+	for (int i = n; i < argc; i++)
+		empty |= argv[i][0] == '\0';
+	if (argc - n >= min && argc - n <= max && !empty)
+		return true;
+	if (empty)
+		cli_say("an operand is empty");
+	else if (argc - n < min)
+		cli_say("wants %s", cmd->operands);
+	else
+		cli_say("'%.60s' is one operand too many", argv[n + max]);
+	cli_hint("holt %s --help", cmd->name);
+	return false;
 }
 
 bool cli_option(const struct command *cmd, size_t i, struct opt *ret)

@@ -28,6 +28,7 @@ struct command {
 	const struct opt *opts;     /* NULL: none */
 	const struct opt *box_opts; /* the rows that commands with a box share, or NULL */
 	bool takes_settings;        /* its struct begins with a struct opt_settings */
+	bool mixed;                 /* options may stand behind operands too */
 	int (*run)(const struct command *cmd, int argc, char **argv);
 };
 
@@ -41,6 +42,8 @@ int cli_main(int argc, char **argv);
 /* Parses argv for cmd into *args. The first operand's index (at least 1); otherwise everything was
  * said already and the negated exit code is returned: 0 after --help. */
 int cli_parse(const struct command *cmd, int argc, char **argv, void *args);
+/* Whether argv[n..] are min to max operands, none of them empty; says so when not. */
+bool cli_takes(const struct command *cmd, int argc, char **argv, int n, int min, int max);
 
 /* One line "holt: ..." on stderr; control characters are escaped. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -64,9 +67,25 @@ int cmd_exec(const struct command *cmd, int argc, char **argv);
 int cmd_run_code(const struct command *cmd, int argc, char **argv);
 int cmd_doctor(const struct command *cmd, int argc, char **argv);
 int cmd_bench(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_create(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_ls(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_inspect(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_rm(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_pause(const struct command *cmd, int argc, char **argv);
+int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv);
+int cmd_shell(const struct command *cmd, int argc, char **argv);
+int cmd_logs(const struct command *cmd, int argc, char **argv);
+int cmd_ps(const struct command *cmd, int argc, char **argv);
+int cmd_kill(const struct command *cmd, int argc, char **argv);
+int cmd_wait(const struct command *cmd, int argc, char **argv);
+int cmd_key_create(const struct command *cmd, int argc, char **argv);
+int cmd_key_ls(const struct command *cmd, int argc, char **argv);
+int cmd_key_revoke(const struct command *cmd, int argc, char **argv);
+int cmd_pool(const struct command *cmd, int argc, char **argv);
 int cmd_serve(const struct command *cmd, int argc, char **argv);
 int cmd_config_show(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
-extern const struct opt config_show_opts[], run_code_opts[], doctor_opts[], bench_opts[],
-	version_opts[], help_opts[];
+extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
+	sandbox_rm_opts[], shell_opts[], logs_opts[], kill_opts[], key_create_opts[],
+	config_show_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];

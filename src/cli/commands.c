@@ -1,28 +1,38 @@
 /* Every command of `holt`, one row each. */
 #include "cli/box_args.h"
+#include "cli/client.h"
 #include "cli/command.h"
 
 const struct command commands[] = {
 	{
 		.name = "exec",
-		.operands = "-- COMMAND [ARG...]",
-		.summary = "Run a command in a new box and remove the box afterwards",
-		.details = "The box has no network, no capability, a read-only system and private, "
-			   "empty\n"
-			   "/tmp, /workspace and home. Unless told otherwise it may use 256 MiB, "
-			   "half a core,\n"
-			   "64 processes and 30 seconds. Standard input, output and error are the "
-			   "command's.\n"
-			   "\n"
-			   "The exit code is the command's; 124 when it ran out of time, 128+N "
-			   "when signal N\n"
-			   "killed it (137 when it ran out of memory), 126 and 127 when it cannot "
-			   "be started,\n"
-			   "125 when Holt itself failed. Ctrl-C ends the box.\n",
+		.operands = "[ID] -- COMMAND [ARG...]",
+		.summary = "Run a command in a sandbox, or in a new box that is removed afterwards",
+		.details =
+			"The box has no network, no capability, a read-only system and private, "
+			"empty\n"
+			"/tmp, /workspace and home. Unless told otherwise it may use 256 MiB, "
+			"half a core,\n"
+			"64 processes and 30 seconds. Standard input, output and error are the "
+			"command's.\n"
+			"\n"
+			"The exit code is the command's; 124 when it ran out of time, 128+N "
+			"when signal N\n"
+			"killed it (137 when it ran out of memory), 126 and 127 when it cannot "
+			"be started,\n"
+			"125 when Holt itself failed. Ctrl-C ends the box.\n"
+			"\n"
+			"With the ID or name of a sandbox before the two dashes the command runs "
+			"there, through\n"
+			"the daemon. What the sandbox is made of was settled when it was created; "
+			"Ctrl-C is passed\n"
+			"on to the command, and a second one ends it.\n",
 		.examples = "holt exec -- echo hello\n"
 			    "holt exec --memory 1G --cpu 2 --timeout 5m -- make test\n"
 			    "holt exec -t -- bash\n"
-			    "tar c src | holt exec -- sh -c 'cd /workspace && tar x && ls'\n",
+			    "tar c src | holt exec -- sh -c 'cd /workspace && tar x && ls'\n"
+			    "holt exec build -- make test\n",
+		.opts = exec_opts,
 		.box_opts = box_opts,
 		.run = cmd_exec,
 	},
@@ -38,6 +48,141 @@ const struct command commands[] = {
 		.opts = run_code_opts,
 		.box_opts = box_opts,
 		.run = cmd_run_code,
+	},
+	{
+		.name = "sandbox create",
+		.operands = "",
+		.summary = "Make a sandbox, and print its id",
+		.details = "It lives until its time is over or it is removed, whatever happens to "
+			   "the daemon.\n",
+		.examples = "holt sandbox create --template node --timeout 2h\n"
+			    "id=$(holt sandbox create --name build --get-or-create --memory 1G)\n",
+		.opts = sandbox_create_opts,
+		.mixed = true,
+		.run = cmd_sandbox_create,
+	},
+	{
+		.name = "sandbox ls",
+		.operands = "",
+		.summary = "List sandboxes",
+		.examples = "holt sandbox ls --all --metadata team=red\n"
+			    "holt sandbox rm $(holt sandbox ls --quiet --status paused)\n",
+		.opts = sandbox_ls_opts,
+		.mixed = true,
+		.run = cmd_sandbox_ls,
+	},
+	{
+		.name = "sandbox inspect",
+		.operands = "ID",
+		.summary = "Say everything about a sandbox",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_sandbox_inspect,
+	},
+	{
+		.name = "sandbox rm",
+		.operands = "ID...",
+		.summary = "End sandboxes and remove what they hold",
+		.opts = sandbox_rm_opts,
+		.mixed = true,
+		.run = cmd_sandbox_rm,
+	},
+	{
+		.name = "sandbox pause",
+		.operands = "ID...",
+		.summary = "Let sandboxes stand still; their time does too",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_sandbox_pause,
+	},
+	{
+		.name = "sandbox resume",
+		.operands = "ID...",
+		.summary = "Let paused sandboxes go on",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_sandbox_resume,
+	},
+	{
+		.name = "shell",
+		.operands = "ID",
+		.summary = "Work in a sandbox: a login shell on a terminal of its own",
+		.details =
+			"The terminal outlives the connection. Typing ~. at the beginning of a "
+			"line leaves it\n"
+			"running, and so does a connection that breaks; --attach goes on in it.\n",
+		.examples = "holt shell build\n"
+			    "holt shell --attach 6c1v0k8m3q5x9z2w4t7r build\n",
+		.opts = shell_opts,
+		.mixed = true,
+		.run = cmd_shell,
+	},
+	{
+		.name = "logs",
+		.operands = "ID [EXECUTION]",
+		.summary = "Show what an execution wrote; the newest when none is named",
+		.details = "Standard output and standard error go where ours go. With --json each "
+			   "piece is a line.\n",
+		.opts = logs_opts,
+		.mixed = true,
+		.run = cmd_logs,
+	},
+	{
+		.name = "ps",
+		.operands = "ID",
+		.summary = "List a sandbox's executions, the newest first",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_ps,
+	},
+	{
+		.name = "kill",
+		.operands = "ID EXECUTION",
+		.summary = "End an execution, or send it a signal",
+		.opts = kill_opts,
+		.mixed = true,
+		.run = cmd_kill,
+	},
+	{
+		.name = "wait",
+		.operands = "ID EXECUTION",
+		.summary = "Wait for an execution's end; the exit code is its own",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_wait,
+	},
+	{
+		.name = "key create",
+		.operands = "",
+		.summary = "Make an API key, and print it this one time",
+		.examples = "holt key create --name ci --role user --expires 720h\n",
+		.opts = key_create_opts,
+		.mixed = true,
+		.run = cmd_key_create,
+	},
+	{
+		.name = "key ls",
+		.operands = "",
+		.summary = "List API keys, without the keys themselves",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_key_ls,
+	},
+	{
+		.name = "key revoke",
+		.operands = "ID...",
+		.summary = "Refuse API keys from now on",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_key_revoke,
+	},
+	{
+		.name = "pool",
+		.operands = "",
+		.summary = "Show the finished boxes that wait to be sandboxes",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_pool,
 	},
 	{
 		.name = "serve",

@@ -1,25 +1,77 @@
+#include <string.h>
+
 #include "cli/command.h"
+#include "cli/exec_args.h"
 #include "cli/run.h"
+
+#define AT(field) offsetof(struct exec_args, field)
+const struct opt exec_opts[] = {
+	{ .name = "interactive",
+	  .letter = 'i',
+	  .type = OPT_FLAG,
+	  .help = "standard input is the command's; it always is",
+	  .offset = AT(interactive) },
+	{ .name = "background",
+	  .letter = 'b',
+	  .type = OPT_FLAG,
+	  .help = "in a sandbox: print the execution's id and leave it running",
+	  .offset = AT(background) },
+	{ .name = "cwd",
+	  .type = OPT_TEXT,
+	  .arg = "DIR",
+	  .help = "the same as --workdir",
+	  .offset = AT(cwd) },
+	CLIENT_SETTINGS(struct exec_args, client),
+	{ 0 },
+};
+
+static int exec_in_box(const struct exec_args *args, int argc, char **argv)
+{
+	struct guest_exec e = { .kind = EXEC_COMMAND };
+	struct run_request req = { .box = &args->box, .exec = &e };
+
+	if (args->background) {
+		cli_say("--background wants a sandbox, which is there when the command is not");
+		cli_hint("holt exec --background ID -- COMMAND [ARG...]");
+		return CLI_USAGE;
+	}
+	for (int i = 0; i < argc; i++)
+		e.argv[e.argc++] = argv[i];
+	return run_in_box(&req);
+}
+
+/* "ID --": what stands alone before the two dashes names a sandbox. */
+static bool names_sandbox(int argc, char **argv, int n)
+{
+	bool dashes_before = n > 1 && strcmp(argv[n - 1], "--") == 0;
+
+	return !dashes_before && n + 1 < argc && strcmp(argv[n + 1], "--") == 0;
+}
 
 int cmd_exec(const struct command *cmd, int argc, char **argv)
 {
-	struct box_args args = BOX_ARGS_INIT;
-	struct guest_exec e = { .kind = EXEC_COMMAND };
-	struct run_request req = { .box = &args, .exec = &e };
+	struct exec_args args = { .box = BOX_ARGS_INIT };
 	int n = cli_parse(cmd, argc, argv, &args);
+	const char *sandbox = NULL;
 
 	if (n <= 0)
 		return -n;
+	if (names_sandbox(argc, argv, n)) {
+		sandbox = argv[n];
+		n += 2;
+	}
 	if (n == argc) {
 		cli_say("nothing to run");
-		cli_hint("holt exec [OPTION...] -- COMMAND [ARG...]");
+		cli_hint("holt exec [OPTION...] [ID] -- COMMAND [ARG...]");
 		return CLI_USAGE;
 	}
 	if (argc - n > GUEST_ARGS_MAX) {
 		cli_say("a command has at most %d arguments", GUEST_ARGS_MAX);
 		return CLI_USAGE;
 	}
-	for (; n < argc; n++)
-		e.argv[e.argc++] = argv[n];
-	return run_in_box(&req);
+	if (args.cwd)
+		args.box.workdir = args.cwd;
+	if (sandbox)
+		return exec_in_sandbox(&args, sandbox, argc - n, argv + n);
+	return exec_in_box(&args, argc - n, argv + n);
 }

@@ -239,7 +239,8 @@ static void build_tables(const struct opt_rows *all, struct getopt_tables *t)
 	size_t s = 0;
 
 	*t = (struct getopt_tables){ 0 };
-	t->shorts[s++] = '+'; /* the first operand ends the options */
+	if (!all->mixed)
+		t->shorts[s++] = '+'; /* the first operand ends the options */
 	t->shorts[s++] = ':';
 	t->shorts[s++] = 'h';
 	for (size_t i = 0; i < all->len; i++) {

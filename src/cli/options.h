@@ -50,6 +50,7 @@ struct opt {
 
 #define OPTS_MAX 64
 struct opt_rows {
+	bool mixed; /* options may stand behind operands too */
 	size_t len;
 	struct opt rows[OPTS_MAX];
 };
@@ -58,7 +59,8 @@ void options_add(struct opt_rows *all, const struct opt *table);
 /* Adds a row for each setting that has a flag. */
 void options_add_settings(struct opt_rows *all);
 
-/* Fills *dst from argv[1..] up to the first operand or "--". Returns the operand's index. Failures
+/* Fills *dst from argv[1..] up to the first operand or "--"; with `mixed` from all of argv up to
+ * "--", moving the operands to its end. Returns the first operand's index. Failures
  * name the option and what it accepts; an unknown option suggests the nearest.
  * OPT_HELP_WANTED when --help or -h was met. */
 #define OPT_HELP_WANTED 0

@@ -53,6 +53,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	int r;
 
 	(void)size; /* always 1 */
+	x->client->progress = true;
 	if (!is_success(x)) {
 		(void)buf_append(&x->body, data, n); /* beyond its ceiling nobody reads it */
 		return n;
@@ -240,7 +241,7 @@ struct httpc_call *httpc_call_free(struct httpc_call *call)
 
 /* --- moving it ----------------------------------------------------------------------------- */
 
-/* Whether a call is over now that was not before. */
+/* Whether a call is over that was not before. */
 static bool take_messages(struct httpc *c)
 {
 	bool any = false;
@@ -260,14 +261,17 @@ static bool take_messages(struct httpc *c)
 	return any;
 }
 
+/* *ret_any: a call is over, or a callback ran. */
 static int perform(struct httpc *c, bool *ret_any, struct err *err)
 {
 	int running;
-	CURLMcode m = curl_multi_perform(c->multi, &running);
+	CURLMcode m;
 
+	c->progress = false;
+	m = curl_multi_perform(c->multi, &running);
 	if (m != CURLM_OK)
 		return err_set(err, EIO, "%s: %s", c->given, curl_multi_strerror(m));
-	*ret_any = take_messages(c);
+	*ret_any = take_messages(c) || c->progress;
 	return 0;
 }
 

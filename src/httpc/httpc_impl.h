@@ -13,6 +13,7 @@ struct httpc {
 	char *ca_file; /* owned; NULL: the system's */
 	long connect_ms;
 	struct url url;
+	bool progress; /* a callback ran: what the caller wants to wait for may have changed */
 };
 
 /* The options that every connection of ours has. */

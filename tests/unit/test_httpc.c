@@ -269,6 +269,40 @@ static void bytes_that_are_held_come_again(void **state)
 	end(&w);
 }
 
+/* Otherwise a caller who has just got something to write would not be asked where. */
+static void a_turn_that_brought_bytes_does_not_wait_for_more(void **state)
+{
+	static const struct http_step steps[] = {
+		{ .answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1",
+		  .after_ms = 300,
+		  .more = "2",
+		  .more_after_ms = 3000 },
+	};
+	struct taker t = { 0 };
+	uint64_t began;
+	struct world w;
+
+	(void)state;
+	begin(&w, steps, 1);
+	began = clock_now_ms();
+	assert_int_equal(
+		httpc_begin(w.client,
+			    &(struct httpc_request){
+				    .method = "GET", .target = "/", .data = take, .user = &t },
+			    &t.call, &w.err),
+		0);
+	while (clock_now_ms() - began < 200) /* until it has been sent */
+		assert_int_equal(httpc_turn(w.client, NULL, 0, 20, &w.err), 0);
+	(void)usleep(600000); /* the answer comes while nobody waits */
+	assert_int_equal(t.got.len, 0);
+	assert_int_equal(httpc_turn(w.client, NULL, 0, -1, &w.err), 0);
+	assert_int_equal(t.got.len, 1);
+	assert_true(clock_now_ms() - began < 2500);
+	t.call = httpc_call_free(t.call);
+	buf_done(&t.got);
+	end(&w);
+}
+
 static void what_a_callback_returns_is_the_result(void **state)
 {
 	static const struct http_step steps[] = {
@@ -363,6 +397,7 @@ int main(void)
 		cmocka_unit_test(an_address_without_a_server_is_refused),
 		cmocka_unit_test(a_key_that_would_break_the_header_is_refused),
 		cmocka_unit_test(bytes_that_are_held_come_again),
+		cmocka_unit_test(a_turn_that_brought_bytes_does_not_wait_for_more),
 		cmocka_unit_test(what_a_callback_returns_is_the_result),
 		cmocka_unit_test(a_body_can_come_piece_by_piece),
 		cmocka_unit_test(our_own_descriptors_are_waited_for_too),

@@ -1,0 +1,114 @@
+/* What is done to sandboxes that are there: inspect, rm, pause, resume. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cli/act.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/show.h"
+
+#define IDS_MAX 10000
+
+struct act_args {
+	struct client_args client;
+	bool all, yes;
+};
+
+#define AT(field) offsetof(struct act_args, field)
+const struct opt sandbox_rm_opts[] = {
+	{ .name = "all",
+	  .letter = 'a',
+	  .type = OPT_FLAG,
+	  .help = "every live one that the key reaches; needs --yes",
+	  .offset = AT(all) },
+	{ .name = "yes",
+	  .letter = 'y',
+	  .type = OPT_FLAG,
+	  .help = "do not ask; --all needs it",
+	  .offset = AT(yes) },
+	CLIENT_OPTS(struct act_args, client),
+	{ 0 },
+};
+
+static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	struct act act = { "DELETE", "sandboxes/%", c, NULL, 0 };
+	const struct act_args *a = args;
+
+	if (a->all && n > 0)
+		return err_set(err, EINVAL, "--all and ids exclude each other");
+	if (a->all && !a->yes)
+		return err_set(err, EINVAL, "--all removes every sandbox: say --yes too");
+	if (!a->all && n == 0)
+		return err_set(err, EINVAL, "wants ID... or --all");
+	return a->all ? act_on_all(&act, "/api/v1/sandboxes") : act_on_each(&act, n, ids);
+}
+
+static int pause_each(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	struct act act = { "POST", "sandboxes/%/pause", c, NULL, 0 };
+
+	(void)args;
+	(void)err;
+	return act_on_each(&act, n, ids);
+}
+
+static int resume_each(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	struct act act = { "POST", "sandboxes/%/resume", c, NULL, 0 };
+
+	(void)args;
+	(void)err;
+	return act_on_each(&act, n, ids);
+}
+
+static int inspect(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	_cleanup_(client_doc_done) struct client_doc d = { 0 };
+	_cleanup_(buf_done) struct buf target = { 0 };
+	int r = client_path(&target, "sandboxes/%", ids[0]);
+
+	(void)args;
+	(void)n;
+	if (r == 0)
+		r = client_json(c, "GET", target.data, NULL, &d, err);
+	if (r < 0)
+		return r;
+	if (c->json)
+		return client_print(&d.text);
+	show_object(jv_root(d.doc), stdout);
+	return 0;
+}
+
+int cmd_sandbox_rm(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 0, IDS_MAX, rm };
+
+	return client_run(cmd, argc, argv, &task);
+}
+
+int cmd_sandbox_pause(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 1, IDS_MAX, pause_each };
+
+	return client_run(cmd, argc, argv, &task);
+}
+
+int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 1, IDS_MAX, resume_each };
+
+	return client_run(cmd, argc, argv, &task);
+}
+
+int cmd_sandbox_inspect(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 1, 1, inspect };
+
+	return client_run(cmd, argc, argv, &task);
+}

@@ -1,0 +1,181 @@
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "spec/launch.h"
+#include "json/jw.h"
+
+#define TIME_MAX_MS (8760ull * 3600 * 1000) /* the daemon has its own, shorter maximum */
+
+struct create_args {
+	struct client_args client;
+	const char *name, *template;
+	bool get_or_create, cold;
+	struct limits limits; /* 0: the daemon's default */
+	uint64_t timeout_ms, idle_ms;
+	struct opt_list env, metadata;
+};
+
+#define AT(field) offsetof(struct create_args, field)
+const struct opt sandbox_create_opts[] = {
+	{ .name = "name",
+	  .letter = 'n',
+	  .type = OPT_TEXT,
+	  .arg = "NAME",
+	  .help = "a name that stands for its id while it lives",
+	  .offset = AT(name) },
+	{ .name = "get-or-create",
+	  .type = OPT_FLAG,
+	  .help = "take the one of that name if it is there",
+	  .offset = AT(get_or_create) },
+	{ .name = "template",
+	  .letter = 't',
+	  .type = OPT_TEXT,
+	  .arg = "NAME",
+	  .help = "what it is made of: python (the default), node, bash, base",
+	  .offset = AT(template) },
+	{ .name = "memory",
+	  .letter = 'm',
+	  .type = OPT_SIZE,
+	  .arg = "SIZE",
+	  .help = "memory limit (256M)",
+	  .offset = AT(limits.memory_bytes),
+	  .min = LIMIT_MEMORY_MIN,
+	  .max = LIMIT_MEMORY_MAX },
+	{ .name = "cpu",
+	  .letter = 'c',
+	  .type = OPT_CPU,
+	  .arg = "CORES",
+	  .help = "share of the processors: 0.5, 2, 250m (0.5)",
+	  .offset = AT(limits.cpu_milli),
+	  .min = LIMIT_CPU_MIN,
+	  .max = LIMIT_CPU_MAX },
+	{ .name = "pids",
+	  .type = OPT_COUNT,
+	  .arg = "N",
+	  .help = "processes and threads (64)",
+	  .offset = AT(limits.pids),
+	  .min = LIMIT_PIDS_MIN,
+	  .max = LIMIT_PIDS_MAX },
+	{ .name = "disk",
+	  .type = OPT_SIZE,
+	  .arg = "SIZE",
+	  .help = "everything writable together (half of the memory)",
+	  .offset = AT(limits.disk_bytes),
+	  .min = LIMIT_DISK_MIN,
+	  .max = LIMIT_MEMORY_MAX },
+	{ .name = "timeout",
+	  .type = OPT_DURATION,
+	  .arg = "TIME",
+	  .help = "how long it lives (1h)",
+	  .offset = AT(timeout_ms),
+	  .min = 1,
+	  .max = TIME_MAX_MS },
+	{ .name = "idle-timeout",
+	  .type = OPT_DURATION,
+	  .arg = "TIME",
+	  .help = "end it when nobody used it for so long",
+	  .offset = AT(idle_ms),
+	  .min = 1,
+	  .max = TIME_MAX_MS },
+	{ .name = "env",
+	  .letter = 'e',
+	  .type = OPT_LIST,
+	  .arg = "K=V",
+	  .help = "environment of all that runs in it; K alone passes yours on",
+	  .offset = AT(env) },
+	{ .name = "metadata",
+	  .type = OPT_LIST,
+	  .arg = "K=V",
+	  .help = "for finding it again; may be repeated",
+	  .offset = AT(metadata) },
+	{ .name = "cold",
+	  .type = OPT_FLAG,
+	  .help = "build it anew instead of taking one that waits",
+	  .offset = AT(cold) },
+	CLIENT_OPTS(struct create_args, client),
+	{ 0 },
+};
+
+static void put_resources(struct jw *w, const struct limits *l)
+{
+	if (!l->memory_bytes && !l->cpu_milli && !l->pids && !l->disk_bytes)
+		return;
+	jw_key(w, "resources");
+	jw_object_begin(w);
+	if (l->memory_bytes)
+		jw_uint_field(w, "memory", l->memory_bytes);
+	if (l->cpu_milli)
+		jw_double_field(w, "cpu", l->cpu_milli / 1000.0);
+	if (l->pids)
+		jw_uint_field(w, "pids", l->pids);
+	if (l->disk_bytes)
+		jw_uint_field(w, "disk", l->disk_bytes);
+	jw_object_end(w);
+}
+
+static int write_body(const struct create_args *a, struct buf *b, struct err *err)
+{
+	static const struct client_pairs env = { "env", "env", true },
+					 metadata = { "metadata", "metadata", false };
+	struct jw w = jw_begin(b);
+	int r;
+
+	jw_object_begin(&w);
+	if (a->name)
+		jw_str_field(&w, "name", a->name);
+	if (a->template)
+		jw_str_field(&w, "template", a->template);
+	if (a->get_or_create)
+		jw_bool_field(&w, "getOrCreate", true);
+	if (a->cold)
+		jw_bool_field(&w, "useWarmPool", false);
+	if (a->timeout_ms)
+		jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
+	if (a->idle_ms)
+		jw_double_field(&w, "idleTimeout", (double)a->idle_ms / 1000);
+	put_resources(&w, &a->limits);
+	r = client_pairs(&w, &env, &a->env, err);
+	if (r == 0)
+		r = client_pairs(&w, &metadata, &a->metadata, err);
+	if (r < 0)
+		return r;
+	jw_object_end(&w);
+	r = jw_end(&w);
+	return r < 0 ? err_sys(err, r, "request") : 0;
+}
+
+static int create(struct client *c, void *args, int n, char **operands, struct err *err)
+{
+	_cleanup_(client_doc_done) struct client_doc d = { 0 };
+	_cleanup_(buf_done) struct buf body = { 0 };
+	const struct create_args *a = args;
+	const char *id;
+	int r;
+
+	(void)n;
+	(void)operands;
+	if (a->get_or_create && !a->name)
+		return err_set(err, EINVAL, "--get-or-create wants --name too");
+	r = write_body(a, &body, err);
+	if (r == 0)
+		r = client_json(c, "POST", "/api/v1/sandboxes", &body, &d, err);
+	if (r < 0)
+		return r;
+	if (c->json)
+		return client_print(&d.text);
+	id = jv_text(jv_get(jv_root(d.doc), "id"));
+	if (!id)
+		return err_set(err, EPROTO, "the daemon's answer has no id");
+	return printf("%s\n", id) < 0 ? -EIO : 0;
+}
+
+int cmd_sandbox_create(const struct command *cmd, int argc, char **argv)
+{
+	struct create_args args = { 0 };
+	struct client_task task = { &args, &args.client, 0, 0, create };
+
+	return client_run(cmd, argc, argv, &task);
+}
