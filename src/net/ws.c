@@ -14,6 +14,7 @@
 #include "net/ws_handshake.h"
 
 #define REASON_MAX 123
+#define PIECES_MAX 4096u /* frames of one message: each costs memory of its own */
 
 /* A message that came while paused. There are few: wslay reads 4 KiB ahead at most. */
 struct held {
@@ -32,6 +33,7 @@ struct ws {
 	const char *protocol;
 	const char *in; /* what is being offered */
 	size_t left;
+	unsigned pieces;  /* frames of the message that is coming */
 	struct list held; /* of struct held, owned */
 	bool paused;
 	bool closing; /* ours was sent */
@@ -39,7 +41,7 @@ struct ws {
 	bool broken;  /* beyond repair */
 	uint64_t heard_ms, pinged_ms, closing_ms;
 	unsigned code;     /* of the peer's close, or of ours */
-	unsigned bad_code; /* what is wrong with the peer's goodbye; 0: nothing */
+	unsigned bad_code; /* what we, and not wslay, find wrong; 0: nothing */
 	char reason[REASON_MAX + 1];
 };
 
@@ -147,7 +149,7 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 	(void)ctx;
 	if (a->opcode == WSLAY_CONNECTION_CLOSE)
 		note_close(w, a);
-	else if (wslay_is_ctrl_frame(a->opcode) || w->closing)
+	else if (wslay_is_ctrl_frame(a->opcode) || w->closing || w->bad_code)
 		return; /* pings are answered by wslay; after our goodbye nobody listens */
 	else if (w->paused || !list_is_empty(&w->held))
 		hold(w, text, a->msg, a->msg_length);
@@ -155,7 +157,7 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 		w->ops->message(w->user, w, text, a->msg, a->msg_length);
 }
 
-/* A goodbye with half a code is one to wslay. */
+/* A goodbye with half a code is one to wslay, and it counts bytes but not pieces. */
 static void on_frame(wslay_event_context_ptr ctx,
 		     const struct wslay_event_on_frame_recv_start_arg *a, void *user)
 {
@@ -164,6 +166,11 @@ static void on_frame(wslay_event_context_ptr ctx,
 	(void)ctx;
 	if (a->opcode == WSLAY_CONNECTION_CLOSE && a->payload_length == 1)
 		w->bad_code = WSLAY_CODE_PROTOCOL_ERROR;
+	if (wslay_is_ctrl_frame(a->opcode))
+		return; /* may stand between the pieces */
+	w->pieces = a->opcode == WSLAY_CONTINUATION_FRAME ? w->pieces + 1 : 1;
+	if (w->pieces > PIECES_MAX)
+		w->bad_code = WSLAY_CODE_MESSAGE_TOO_BIG;
 }
 
 static const struct wslay_event_callbacks callbacks = {

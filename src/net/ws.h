@@ -25,7 +25,7 @@ struct ws_options {
 	const char *const *protocols; /* ours, best first, NULL-terminated. With a list, a client
 					 that offers only others is refused (400) */
 	const char *const *origins;   /* allowed beside our own host and the server's CORS list */
-	size_t message_max;           /* of one received message; 1 MiB */
+	size_t message_max;           /* of one received message, in 4096 frames at most; 1 MiB */
 	size_t pending_max;           /* output not taken yet; 4 MiB */
 	size_t low_water;             /* for drain; 64 KiB */
 	unsigned ping_ms;             /* 30 s */

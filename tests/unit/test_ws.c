@@ -392,6 +392,36 @@ static void a_frame_above_the_limit_is_refused_by_its_head(void **state)
 	net_rig_until(&t->g, &t->closed);
 }
 
+/* Each piece costs a hundred times the byte that it brings. */
+static void a_message_in_too_many_pieces_is_refused(void **state)
+{
+	struct test *t = *state;
+	struct buf b = { 0 };
+
+	open_socket(t);
+	put_frame(&b, TEXT, "x", 1);
+	for (int i = 1; i < 4096; i++)
+		put_frame(&b, i == 4095 ? FIN | CONT : CONT, "x", 1);
+	put_frame(&b, FIN | PING, "p", 1);
+	net_client_send(&t->c, b.data, b.len); /* as many as there may be */
+	want_frame(t, FIN | PONG, "p", 1);
+	assert_int_equal(t->messages, 1);
+	assert_int_equal(t->got.len, 4096 + 3);
+	buf_clear(&b);
+	put_frame(&b, TEXT, "x", 1);
+	for (int i = 0; i < 4096; i++) {
+		put_frame(&b, CONT, "x", 1);
+		put_frame(&b, FIN | PONG, "", 0); /* no piece of it */
+	}
+	put_frame(&b, FIN | CONT, "x", 1);
+	net_client_send(&t->c, b.data, b.len);
+	want_close(t, 1009);
+	net_rig_until(&t->g, &t->closed);
+	assert_int_equal(t->code, 1009);
+	assert_int_equal(t->messages, 1);
+	buf_done(&b);
+}
+
 static void broken_rules_end_with_their_code(void **state)
 {
 	static const struct {
@@ -674,6 +704,7 @@ int main(void)
 		T(frames_may_come_byte_by_byte),
 		T(a_message_may_be_of_the_limit_and_not_above),
 		T(a_frame_above_the_limit_is_refused_by_its_head),
+		T(a_message_in_too_many_pieces_is_refused),
 		T(broken_rules_end_with_their_code),
 		T(utf8_may_be_cut_by_frames),
 		T(the_client_says_goodbye),
