@@ -297,7 +297,7 @@ static void a_turn_that_brought_bytes_does_not_wait_for_more(void **state)
 	assert_int_equal(t.got.len, 0);
 	assert_int_equal(httpc_turn(w.client, NULL, 0, -1, &w.err), 0);
 	assert_int_equal(t.got.len, 1);
-	assert_true(clock_now_ms() - began < 2500);
+	assert_true(clock_now_ms() - began < 1600);
 	t.call = httpc_call_free(t.call);
 	buf_done(&t.got);
 	end(&w);
