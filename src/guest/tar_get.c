@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/tar.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/tar.h"
 #include "guest/walk.h"
 
 struct pack {

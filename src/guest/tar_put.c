@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/tar.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/tar.h"
 #include "guest/temp.h"
 
 #define NOTES_MAX \

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "guest/tar.h"
+#include "base/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

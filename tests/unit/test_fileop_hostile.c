@@ -20,10 +20,10 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/tar.h"
 #include "check.h"
 #include "fileop_rig.h"
 #include "guest/fileop.h"
-#include "guest/tar.h"
 
 #define FILE_OP(...) (&(struct guest_file){ __VA_ARGS__ })
 #define RACE_ROUNDS 12

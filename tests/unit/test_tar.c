@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/tar.h"
 #include "check.h"
 #include "fileop_rig.h"
-#include "guest/tar.h"
 
 #define FILE_OP(...) (&(struct guest_file){ __VA_ARGS__ })
 

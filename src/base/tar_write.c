@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "guest/tar.h"
+#include "base/tar.h"
 
 /* The largest numbers that fit into octal fields of 8 and 12 bytes. */
 #define OCTAL7_MAX 07777777u

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "guest/tar.h"
+#include "base/tar.h"
 
 #define NSEC 1000000000u
 
