@@ -5,7 +5,7 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run test bench lint fuzz install test-vm clean help deps
+.PHONY: build run stop test bench lint fuzz install test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -21,8 +21,11 @@ $(BUILD)/build.ninja:
 	@$(MESON) setup $(BUILD) $(MESON_ARGS) >$(BUILD).log 2>&1 ; \
 		code=$$?; [ $$code = 0 ] || cat $(BUILD).log; rm -f $(BUILD).log; exit $$code
 
-run: build ## build, then show a first sandboxed command
+run: build ## build, start the daemon, show a first sandbox
 	@scripts/first-run $(BUILD)
+
+stop: ## end the daemon that make run has started
+	@scripts/first-run $(BUILD) --stop
 
 test: ## unit tests, corpus replay, attack suite and end-to-end tests, under ASan and UBSan
 	@tests/run
