@@ -30,6 +30,13 @@
 
 #define SLOT_CALL 0 /* of http_user(): ours */
 
+/* Which were used is written down; what those that have expired had opened ends. */
+static void look_at_keys(void *user)
+{
+	keys_note_used(user);
+	call_streams_check(user);
+}
+
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 {
 	_cleanup_(api_free_p) struct api *api = calloc(1, sizeof(*api));
@@ -53,7 +60,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
 	if (r < 0)
 		return r;
-	r = loop_timer_create(deps->loop, keys_note_used, api, &api->used);
+	r = loop_timer_create(deps->loop, look_at_keys, api, &api->used);
 	if (r < 0)
 		return err_sys(err, r, "api");
 	loop_timer_start(api->used, KEYS_USED_EVERY_MS, KEYS_USED_EVERY_MS);

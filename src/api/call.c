@@ -7,6 +7,7 @@
 
 #include "api/problem.h"
 #include "api/routes.h"
+#include "auth/api_key.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -226,6 +227,11 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 {
 	unsigned n = 0;
 
+	/* What had to happen first may have taken a while. */
+	if (!auth_keys_is_good(c->api->deps.keys, c->who.key_id)) {
+		problem_status(c, 401, "%s", CALL_KEY_ENDED);
+		return false;
+	}
 	LIST_FOREACH (&c->api->streams, other, struct call_stream, node)
 		n += strcmp(other->sandbox_id, sandbox_id) == 0;
 	if (n >= CALL_STREAMS_MAX) {
@@ -233,8 +239,10 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 		problem_status(c, 429, "this sandbox has %u open streams already", n);
 		return false;
 	}
-	*s = (struct call_stream){ .api = c->api, .kind = kind };
+	s->api = c->api;
+	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
+	(void)str_copy(s->key_id, sizeof(s->key_id), c->who.key_id);
 	list_push_back(&c->api->streams, &s->node);
 	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
 	return true;
@@ -247,4 +255,11 @@ void call_stream_end(struct call_stream *s)
 	list_remove(&s->node);
 	metrics_add(s->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(s->kind), -1);
 	s->kind = NULL;
+}
+
+void call_streams_check(struct api *api)
+{
+	LIST_FOREACH (&api->streams, s, struct call_stream, node)
+		if (!auth_keys_is_good(api->deps.keys, s->key_id))
+			s->cut(s);
 }

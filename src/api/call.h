@@ -34,7 +34,7 @@ struct api {
 	struct list writes;          /* struct key_write: on their way to the store */
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
-	struct loop_timer *used;     /* owned: writes down when keys were used */
+	struct loop_timer *used;     /* owned: looks at keys now and then */
 	struct ready *ready;         /* owned: what is known about the store's health */
 };
 
@@ -76,13 +76,20 @@ bool call_accepts(const struct api_call *c, const char *type);
 void call_reply(struct api_call *c, int status, struct jw *w);
 void call_reply_empty(struct api_call *c); /* 204 */
 
-/* Streams are counted: each sandbox has CALL_STREAMS_MAX. */
+/* Streams are counted: each sandbox has CALL_STREAMS_MAX. They end with the key that opened them:
+ * who was shut out must not go on by what is open. */
 struct call_stream {
 	struct list node;
 	struct api *api;
 	const char *kind; /* "sse", "ws": for metrics; NULL while not begun */
+	/* Ends it, now or soon, and no other stream. */
+	void (*cut)(struct call_stream *s);
 	char sandbox_id[64];
+	char key_id[ID_LEN + 1];
 };
+/* The caller has filled in cut. 401, 429 */
 bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
-		       const char *sandbox_id); /* 429 */
-void call_stream_end(struct call_stream *s);    /* also one that was not begun */
+		       const char *sandbox_id);
+void call_stream_end(struct call_stream *s); /* also one that was not begun */
+void call_streams_check(struct api *api);    /* cuts those whose key is not good any more */
+#define CALL_KEY_ENDED "the API key is not valid any more"

@@ -69,6 +69,11 @@ static void break_off(struct stream *s)
 	http_abort(r);
 }
 
+static void cut(struct call_stream *base)
+{
+	break_off(LIST_ENTRY(base, struct stream, base));
+}
+
 static int send_output(struct stream *s, int stream, const char *data, size_t n, uint64_t position)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -213,6 +218,7 @@ static struct stream *begin(struct api_call *c, const struct exec_info *info,
 	s->call = c;
 	s->o = *o;
 	s->at = o->from;
+	s->base.cut = cut;
 	if (!call_stream_begin(c, &s->base, "sse", info->sandbox_id))
 		return NULL;
 	return s;

@@ -350,6 +350,7 @@ void api_key_revoke(struct api_call *c)
 	/* Refused from this moment on, whatever becomes of the write. */
 	if (r == 0)
 		r = auth_keys_revoke(c->api->deps.keys, v.id, v.now_ms);
+	call_streams_check(c->api);
 	if (r == 0)
 		r = store_delete_key(c->api->deps.store, k->id, revoked, k);
 	if (r == 0)

@@ -223,6 +223,11 @@ static void closed(void *user, struct ws *w, unsigned code, const char *reason)
 	pty_free(p);
 }
 
+static void cut(struct call_stream *base)
+{
+	ws_close(LIST_ENTRY(base, struct pty, base)->ws, SOCKET_CLOSE_REFUSED, CALL_KEY_ENDED);
+}
+
 /* ---- beginning ---- */
 
 /* Answers the call. is_new: nobody else knows of the terminal; without a socket it must not stay.
@@ -241,6 +246,8 @@ static void attach(struct api_call *c, struct execution *x, bool is_new, bool ki
 	exec_info(x, &info);
 	if (!p)
 		problem_reply(c, &(struct err){ ENOMEM, "terminal" });
+	else
+		p->base.cut = cut;
 	is_ready = p && call_stream_begin(c, &p->base, "ws", info.sandbox_id);
 	if (is_ready) {
 		p->api = c->api;

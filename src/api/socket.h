@@ -14,6 +14,8 @@ struct ws;
 #define SOCKET_PENDING_HIGH (256u << 10) /* bytes that the client has not taken: reading stops */
 #define SOCKET_PENDING_LOW (64u << 10)   /* ... and goes on */
 
+#define SOCKET_CLOSE_REFUSED 1008 /* close code: who it is may not go on */
+
 /* Ends the writer. What cannot be sent closes the socket: a message must not just be missing. */
 void socket_send(struct ws *w, struct jw *message);
 /* {"type":"error",...}; field and id may be NULL. */

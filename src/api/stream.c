@@ -346,6 +346,11 @@ static void closed(void *user, struct ws *w, unsigned code, const char *reason)
 	free(s);
 }
 
+static void cut(struct call_stream *base)
+{
+	ws_close(LIST_ENTRY(base, struct socket, base)->ws, SOCKET_CLOSE_REFUSED, CALL_KEY_ENDED);
+}
+
 void api_stream(struct api_call *c)
 {
 	static const struct ws_ops ops = { on_message, drained, closed };
@@ -362,6 +367,7 @@ void api_stream(struct api_call *c)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return problem_reply(c, &(struct err){ ENOMEM, "stream" });
+	s->base.cut = cut;
 	sandbox_info(sb, &info);
 	if (!call_stream_begin(c, &s->base, "ws", info.id))
 		return free(s);

@@ -111,6 +111,17 @@ static void failed(void *user, const struct err *err)
 	sse_end(w->sse);
 }
 
+static void cut(struct call_stream *base)
+{
+	struct watch *w = LIST_ENTRY(base, struct watch, base);
+	struct api_call *c = w->job.call;
+
+	watch_done(w);
+	if (!w->sse)
+		return problem_status(c, 401, "%s", CALL_KEY_ENDED);
+	http_abort(c->http);
+}
+
 static void done(void *user, uint64_t count)
 {
 	(void)count;
@@ -142,6 +153,7 @@ void api_watch(struct api_call *c)
 	f.flags = recursive ? FILE_RECURSIVE : 0;
 	w->job.call = c;
 	w->path = f.path;
+	w->base.cut = cut;
 	sandbox_info(sb, &info);
 	if (!call_stream_begin(c, &w->base, "sse", info.id))
 		return;

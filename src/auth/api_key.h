@@ -7,6 +7,7 @@
  * threads. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ size_t auth_keys_len(const struct auth_keys *keys);
 int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err *err);
 /* From now on refused. -ENOENT. */
 int auth_keys_revoke(struct auth_keys *keys, const char *id, int64_t revoked_ms);
+/* Whether requests with it are let in now. */
+bool auth_keys_is_good(const struct auth_keys *keys, const char *id);
 /* Forgotten altogether. -ENOENT. */
 int auth_keys_remove(struct auth_keys *keys, const char *id);
 /* Every key, in no order; the row and its texts are borrowed until the table changes. */

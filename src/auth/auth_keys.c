@@ -183,6 +183,18 @@ static void note_use(struct auth_keys *keys, struct entry *e, int64_t now_ms)
 	list_push_back(&keys->used, &e->used);
 }
 
+static bool has_expired(const struct entry *e, int64_t now_ms)
+{
+	return e->row.expires_ms != 0 && e->row.expires_ms <= now_ms;
+}
+
+bool auth_keys_is_good(const struct auth_keys *keys, const char *id)
+{
+	const struct entry *e = find(keys, id);
+
+	return e && e->row.revoked_ms == 0 && !has_expired(e, clock_wall_ms());
+}
+
 /* A key's own state is told to whoever has its secret; anybody else learns nothing. */
 static int check_hash(struct auth_keys *keys, const uint8_t hash[HASH_LEN], struct principal *ret,
 		      struct err *err)
@@ -194,7 +206,7 @@ static int check_hash(struct auth_keys *keys, const uint8_t hash[HASH_LEN], stru
 		return err_set(err, EACCES, "the API key is not known");
 	if (e->row.revoked_ms != 0)
 		return err_set(err, EACCES, "the API key was revoked");
-	if (e->row.expires_ms != 0 && e->row.expires_ms <= now_ms)
+	if (has_expired(e, now_ms))
 		return err_set(err, EACCES, "the API key has expired");
 	note_use(keys, e, now_ms);
 	*ret = e->who;

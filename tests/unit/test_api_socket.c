@@ -344,6 +344,68 @@ static void an_execution_that_cannot_start_is_an_error_message(void **state)
 	rig_settle(rig);
 }
 
+/* ---- keys ---- */
+
+/* Its id, from what the key may ask about itself. */
+static void key_path(struct api_rig *rig, const char *key, char path[64])
+{
+	struct rig_answer a;
+	const char *id;
+
+	rig_ask(rig, key, "GET /api/v1/user", "", NULL, &a);
+	id = strstr(buf_str(&a.body), "\"keyId\":\"");
+	assert_non_null(id);
+	(void)str_format(path, 64, "DELETE /api/v1/keys/%.20s", id + strlen("\"keyId\":\""));
+	rig_answer_done(&a);
+}
+
+/* Whoever revokes a key that has leaked wants the thief out, not only kept from coming again. */
+static void a_revoked_key_takes_what_it_opened_along(void **state)
+{
+	struct api_rig *rig = *state;
+	struct rig_conn stream, pty, events, watch, friend;
+	char leaked[API_KEY_SIZE], path[64];
+	struct exec_info info;
+	char what[160];
+	unsigned serial;
+
+	rig->service.auto_end = false;
+	rig_add_key(rig, ROLE_USER, "ann", leaked);
+	key_path(rig, leaked, path);
+	rig_ws_open(rig, &stream, leaked, BOX "/stream");
+	rig_ws_open(rig, &pty, leaked, BOX "/pty");
+	rig_until(&pty, "\"type\":\"start\"");
+	exec_info(service_last(&rig->service), &info);
+	(void)str_format(what, sizeof(what), "GET " BOX "/executions/%s/output", info.id);
+	rig_connect(rig, &events);
+	rig_request(&events, leaked, what, "Accept: text/event-stream\r\n", -1);
+	rig_until(&events, "event: start");
+	rig_connect(rig, &watch);
+	rig_request(&watch, leaked, "GET " BOX "/watch", "", -1);
+	rig_until(&watch, "event: start");
+	rig_ws_open(rig, &friend, rig->user, BOX "/stream");
+
+	rig_expect(rig, rig->admin, path, NULL, 204, NULL);
+	rig_until(&stream, "the API key is not valid any more");
+	rig_until(&pty, "the API key is not valid any more");
+	rig_until_closed(&events);
+	rig_until_closed(&watch);
+	serial = rig->service.serial;
+	say(&stream, "{\"type\":\"execute\",\"mode\":\"command\",\"content\":\"x\"}");
+	rig_ws_send(&pty, false, "ls\r", 3);
+	rig_settle(rig);
+	assert_int_equal(rig->service.serial, serial);
+	assert_string_equal(rig->service.stdin_text, "");
+	say(&friend, "{\"type\":\"ping\"}"); /* the same owner's, another key */
+	rig_until(&friend, "{\"type\":\"pong\"}");
+	rig_disconnect(&stream);
+	rig_disconnect(&pty);
+	rig_disconnect(&events);
+	rig_disconnect(&watch);
+	rig_disconnect(&friend);
+	rig_settle(rig);
+}
+
 #define RIG_TEST(f) cmocka_unit_test_setup_teardown(f, setup, rig_teardown)
 
 int main(void)
@@ -360,6 +422,7 @@ int main(void)
 		RIG_TEST(a_socket_has_so_many_executions_and_no_more),
 		RIG_TEST(a_socket_that_closes_ends_only_what_it_said_it_would),
 		RIG_TEST(an_execution_that_cannot_start_is_an_error_message),
+		RIG_TEST(a_revoked_key_takes_what_it_opened_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

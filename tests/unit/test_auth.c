@@ -199,10 +199,12 @@ static void an_expired_key_is_refused(void **state)
 	f->row_a.expires_ms = clock_wall_ms() + 3600000;
 	assert_int_equal(auth_keys_put(f->keys, &f->row_a, &f->err), 0);
 	assert_int_equal(check(f, NULL, f->a), 0);
+	assert_true(auth_keys_is_good(f->keys, ID_A));
 	f->row_a.expires_ms = clock_wall_ms() - 1;
 	assert_int_equal(auth_keys_put(f->keys, &f->row_a, &f->err), 0);
 	assert_int_equal(check(f, NULL, f->a), -EACCES);
 	assert_string_equal(f->err.text, "the API key has expired");
+	assert_false(auth_keys_is_good(f->keys, ID_A));
 	assert_int_equal(auth_keys_len(f->keys), 2);
 }
 
@@ -213,6 +215,9 @@ static void a_revoked_key_is_refused_at_once(void **state)
 	assert_int_equal(auth_keys_revoke(f->keys, ID_A, 5), 0);
 	assert_int_equal(check(f, NULL, f->a), -EACCES);
 	assert_string_equal(f->err.text, "the API key was revoked");
+	assert_false(auth_keys_is_good(f->keys, ID_A));
+	assert_true(auth_keys_is_good(f->keys, ID_B));
+	assert_false(auth_keys_is_good(f->keys, ID_C));
 	assert_int_equal(check(f, NULL, f->b), 0);
 	assert_int_equal(auth_keys_revoke(f->keys, ID_C, 5), -ENOENT);
 	assert_int_equal(auth_keys_remove(f->keys, ID_A), 0);
