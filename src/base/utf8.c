@@ -122,11 +122,25 @@ static bool needs_escape(unsigned char c)
 	return c < 0x20 || c == '"' || c == '\\';
 }
 
+#define EACH(c) (0x0101010101010101ull * (c))
+
+/* Whether one of eight bytes is below c, which is at most 0x80. */
+static bool has_below(uint64_t word, uint64_t c)
+{
+	return (word - EACH(c)) & ~word & EACH(0x80);
+}
+
 /* Bytes at s, valid UTF-8 all of them, that stand in JSON as they are. */
 static size_t json_run(const char *s, size_t n)
 {
 	size_t i = 0;
 
+	for (uint64_t word; n - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s + i, sizeof(word));
+		if (has_below(word, 0x20) || has_below(word ^ EACH('"'), 1) ||
+		    has_below(word ^ EACH('\\'), 1))
+			break;
+	}
 	while (i < n && !needs_escape((unsigned char)s[i]))
 		i++;
 	return i;

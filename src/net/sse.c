@@ -41,20 +41,30 @@ const char *sse_last_id(struct http_request *r)
 	return id && *id ? id : NULL;
 }
 
-/* One line for each line of the text, however it was ended. */
+/* The next c from `at` on, or the end; `last` was the answer for a place before. */
+static const char *next_of(char c, const char *last, const char *at, const char *end)
+{
+	const char *found = last && last >= at ? last : memchr(at, c, (size_t)(end - at));
+
+	return found ? found : end;
+}
+
+/* One line for each line of the text, however it was ended. Most have one, and are long. */
 static void put_data(struct buf *b, const char *data, size_t n)
 {
-	size_t from = 0;
+	const char *end = data + n, *lf = NULL, *cr = NULL, *stop;
 
-	for (size_t i = 0; i <= n; i++) {
-		if (i < n && data[i] != '\n' && data[i] != '\r')
-			continue;
+	for (const char *at = data;; at = stop + 1) {
+		lf = next_of('\n', lf, at, end);
+		cr = next_of('\r', cr, at, end);
+		stop = lf < cr ? lf : cr;
 		(void)buf_puts(b, "data: ");
-		(void)buf_append(b, data + from, i - from);
+		(void)buf_append(b, at, (size_t)(stop - at));
 		(void)buf_putc(b, '\n');
-		if (i + 1 < n && data[i] == '\r' && data[i + 1] == '\n')
-			i++;
-		from = i + 1;
+		if (stop == end)
+			return;
+		if (lf == cr + 1)
+			stop = lf;
 	}
 }
 

@@ -135,6 +135,33 @@ static void json_gets_its_escapes(void **state)
 	assert_text(utf8_json_escape, "", 0, "");
 }
 
+static void what_needs_an_escape_is_found_at_every_place(void **state)
+{
+	char text[40], want[64], *end;
+
+	(void)state;
+	for (int c = 0; c < 0x80; c++) {
+		bool escaped = c < 0x20 || c == '"' || c == '\\';
+
+		for (size_t at = 0; at < sizeof(text); at++) {
+			struct buf b = { 0 };
+
+			memset(text, 'x', sizeof(text));
+			text[at] = (char)c;
+			assert_int_equal(utf8_json_escape(&b, text, sizeof(text)), 0);
+			memset(want, 'x', at);
+			end = want + at;
+			*end++ = escaped ? '\\' : (char)c;
+			assert_memory_equal(b.data, want, at + 1);
+			assert_int_equal(b.len > sizeof(text), escaped);
+			memset(want, 'x', sizeof(text) - at - 1);
+			assert_memory_equal(b.data + b.len - (sizeof(text) - at - 1), want,
+					    sizeof(text) - at - 1);
+			buf_done(&b);
+		}
+	}
+}
+
 static void what_does_not_fit_is_not_appended_in_part(void **state)
 {
 	struct buf b;
@@ -182,6 +209,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_byte_is_found_at_every_place),
 		cmocka_unit_test(invalid_bytes_are_replaced_one_by_one),
 		cmocka_unit_test(json_gets_its_escapes),
+		cmocka_unit_test(what_needs_an_escape_is_found_at_every_place),
 		cmocka_unit_test(what_does_not_fit_is_not_appended_in_part),
 		cmocka_unit_test(missing_memory_is_reported),
 	};
