@@ -50,7 +50,8 @@ void cgroup_forget(struct cgroup *cg)
 
 CLEANUP_FUNC(struct cgroup *, cgroup_forget)
 
-/* Where it has directories. Of the hierarchies that hold every box, all; of the others, some. */
+/* Where it has directories. Of the hierarchies that hold every box, all; of the others, some, and
+ * those may be empty: the launcher died on the way to a pause, and the next one goes the rest. */
 static int find_dirs(struct cgroup *cg, pid_t pid)
 {
 	for (int h = 0; h < HIER_COUNT; h++) {
@@ -65,7 +66,7 @@ static int find_dirs(struct cgroup *cg, pid_t pid)
 			continue;
 		}
 		cg->joined |= 1u << h;
-		r = cgroup_lists(p->dir, cg->name, pid);
+		r = h < HIER_EAGER ? cgroup_lists(p->dir, cg->name, pid) : 0;
 		if (r < 0)
 			return r;
 	}

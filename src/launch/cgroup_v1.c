@@ -185,16 +185,18 @@ static enum hierarchy first_joined(const struct cgroup *cg)
 	return HIER_EAGER; /* cannot be: setup demands one */
 }
 
-/* Enters a hierarchy that boxes are not in from their start. */
+/* Enters a hierarchy that boxes are not in from their start. Whoever tried that before may have
+ * been cut short at any step, so each is done again. */
 static int join_late(struct cgroup *cg, enum hierarchy h, struct err *err)
 {
 	const struct cgroup_place *p = &cg->all->place[h];
 	enum hierarchy from = first_joined(cg);
-	int r;
+	int r = 0;
 
-	if (!is_distinct(cg->all, h) || cg->joined & 1u << h)
+	if (!is_distinct(cg->all, h))
 		return 0;
-	r = make_dir(cg, h, err);
+	if (!(cg->joined & 1u << h))
+		r = make_dir(cg, h, err);
 	if (r < 0)
 		return r;
 	r = h == HIER_CPUSET ? fill_cpuset(p->dir, p->dir, cg->name) : 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +221,39 @@ static void a_frozen_group_is_found_frozen(void **state)
 	(void)munmap(started, sizeof(*started));
 }
 
+/* v1 enters the freezer only for a pause: a directory, then one process after the other. */
+static void a_pause_that_was_cut_short_costs_no_box_and_is_made_up_for(void **state)
+{
+	struct rig *rig = need_freezer(state);
+	atomic_int *started = rig_shared(2 * sizeof(*started));
+	int dir = rig->all->place[HIER_FREEZER].dir;
+	struct cgroup *cg, *found = NULL;
+	struct cgroup_mark m;
+	pid_t pid, other;
+
+	if (rig->kind != CGROUP_V1)
+		skip();
+	cg = make(rig);
+	pid = rig_spawn(rig, cg, body_pause, started);
+	other = rig_spawn(rig, cg, body_pause, started + 1);
+	RIG_UNTIL(atomic_load(started) && atomic_load(started + 1));
+	cgroup_mark(cg, &m);
+	cgroup_forget(cg);
+	assert_int_equal(mkdirat(dir, m.name, 0755), 0);
+	assert_int_equal(cgroup_open(rig->all, &m, pid, &found, NULL), 0);
+	assert_false(cgroup_is_frozen(found));
+	cgroup_forget(found);
+	assert_int_equal(cgroup_write_u64(dir, m.name, "cgroup.procs", (uint64_t)pid), 0);
+	assert_int_equal(cgroup_open(rig->all, &m, pid, &found, NULL), 0);
+	assert_int_equal(rig->ops->freeze(found, true, NULL), 0);
+	assert_int_equal(cgroup_lists(dir, m.name, other), 0);
+	assert_int_equal(rig->ops->freeze(found, false, NULL), 0);
+	rig_kill(pid);
+	rig_kill(other);
+	rig->ops->destroy(found);
+	(void)munmap(started, 2 * sizeof(*started));
+}
+
 static void counters_go_on_from_where_they_were(void **state)
 {
 	struct rig *rig = need(state);
@@ -349,6 +383,7 @@ int main(void)
 		BOTH(pruning_kills_all_but_what_is_kept),
 		BOTH(others_neither_sweep_nor_disturb_it),
 		BOTH(a_frozen_group_is_found_frozen),
+		BOTH(a_pause_that_was_cut_short_costs_no_box_and_is_made_up_for),
 		BOTH(counters_go_on_from_where_they_were),
 		BOTH(opening_survives_every_lack_of_memory),
 		cmocka_unit_test(the_place_is_read_from_a_box),
