@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "daemon/descriptors.h"
 #include "daemon/first_key.h"
 #include "daemon/machinery.h"
 #include "loop/loop.h"
@@ -32,7 +32,6 @@
 #define KEYS_USED_MS 60000
 #define KEYS_USED_MAX 64
 #define SPOOL "output"
-#define FDS_WANTED 65536u
 
 static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
@@ -68,16 +67,6 @@ struct app {
 };
 
 /* ---- before the loop: what needs privilege, then without ---- */
-
-static int raise_limits(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return -errno;
-	files.rlim_cur = files.rlim_max < FDS_WANTED ? files.rlim_max : FDS_WANTED;
-	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
-}
 
 static const char *cgroup_name(int cgroup)
 {
@@ -147,7 +136,7 @@ static int settle(struct app *a, struct err *err)
 	bool is_root = account.uid == 0;
 	int r = is_root ? privilege_find_account(a->config->user, &account, err) : 0;
 
-	(void)raise_limits();
+	descriptors_raise();
 	if (r == 0)
 		r = open_dirs(a, &account, err);
 	if (r == 0)
@@ -309,14 +298,13 @@ static int open_server(struct app *a, struct err *err)
 				 .store = &a->store,
 				 .keys = a->keys,
 				 .metrics = a->metrics };
-	struct http_server_options o = { .limits = { .conns_max = c->max_connections },
-					 .handle = api_handle,
-					 .done = api_done };
+	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
 
 	if (r < 0)
 		return r;
 	o.user = a->api;
+	o.limits.conns_max = descriptors_for_clients(c->max_connections);
 	if (c->cors_origins.len > 0) {
 		a->cors.origins = c->cors_origins.items;
 		o.cors = &a->cors;

@@ -338,8 +338,7 @@ static int read_box(struct frame *f, struct launcher_box *ret)
 {
 	struct launch_box b;
 
-	if (launch_get_box(&f->body, &b) < 0 || !id_is_valid(b.id) || f->fds[0] < 0 ||
-	    f->fds[1] < 0)
+	if (launch_get_box(&f->body, &b) < 0 || !id_is_valid(b.id))
 		return -EPROTO;
 	*ret = (struct launcher_box){ .flags = b.flags,
 				      .pid = (pid_t)b.pid,
@@ -386,7 +385,15 @@ static int on_answer(struct launcher *l, struct frame *f, struct pending *p)
 	struct launcher_box box = { .sock = -1, .pidfd = -1 };
 	struct provider_reply r = { .text = "", .boxes = p->boxes, .n_boxes = p->n_boxes };
 
-	if (f->head.type != answers[p->type] || read_answer(l, f, &r, &box) < 0)
+	if (f->head.type != answers[p->type])
+		return malformed(l);
+	/* The kernel drops descriptors that we have no room for, and brings the rest. The box is
+	 * there, but out of reach: who asked for it may try again. */
+	if (f->head.type == L_BOX && (f->fds[0] < 0 || f->fds[1] < 0)) {
+		refuse(l, p, -EAGAIN, "no descriptors are left for the box");
+		return 1;
+	}
+	if (read_answer(l, f, &r, &box) < 0)
 		return malformed(l);
 	answer(l, p, &r);
 	launcher_box_done(&box);
