@@ -97,20 +97,20 @@ int client_path(struct buf *b, const char *pattern, ...)
 	return b->failed ? -E2BIG : 0;
 }
 
-int client_call(struct client *c, const struct httpc_request *req, const char *what,
-		struct httpc_answer *ret, struct err *err)
+int client_transfer(struct client *c, const struct httpc_request *req, struct progress *p,
+		    struct httpc_answer *ret, struct err *err)
 {
 	_cleanup_(httpc_call_free_p) struct httpc_call *call = NULL;
 	struct httpc_answer answer = { 0 };
-	struct progress p;
 	int r = httpc_begin(c->http, req, &call, err);
 
-	progress_begin(&p, what);
 	while (r == 0 && !httpc_is_over(call)) {
 		r = httpc_turn(c->http, NULL, 0, TICK_MS, err);
-		progress_tick(&p);
+		if (req->data && httpc_size(call) > 0)
+			p->total = (uint64_t)httpc_size(call);
+		progress_tick(p);
 	}
-	progress_end(&p);
+	progress_end(p);
 	c->status = 0;
 	if (r < 0)
 		return r;
@@ -121,6 +121,15 @@ int client_call(struct client *c, const struct httpc_request *req, const char *w
 	else
 		buf_done(&answer.body);
 	return r;
+}
+
+int client_call(struct client *c, const struct httpc_request *req, const char *what,
+		struct httpc_answer *ret, struct err *err)
+{
+	struct progress p;
+
+	progress_begin(&p, what);
+	return client_transfer(c, req, &p, ret, err);
 }
 
 void client_doc_done(struct client_doc *d)
@@ -163,7 +172,7 @@ static void explain(const struct client *c, const struct err *err, struct err *r
 	bool has_key = c->config && c->config->api_key;
 
 	*ret = *err;
-	if (c->status == 0 && (err->code == ECONNREFUSED || err->code == ENOENT) && c->http)
+	if (c->status == 0 && err->code == ECONNREFUSED)
 		(void)err_set(ret, err->code, "no daemon at %s: start one with 'holt serve'", url);
 	else if (c->status == 401 && !has_key)
 		(void)err_set(ret, err->code, "the daemon at %s wants an API key", url);

@@ -66,7 +66,11 @@ void client_close(struct client *c);
  * stands before it. */
 int client_path(struct buf *b, const char *pattern, ...);
 
-/* One request. What takes longer than a second shows `what`. */
+/* One request, with its progress shown: `done` is the callbacks' to count, `total` is set when the
+ * answer's size is known. */
+int client_transfer(struct client *c, const struct httpc_request *req, struct progress *p,
+		    struct httpc_answer *ret, struct err *err);
+/* The same. What takes longer than a second shows `what`. */
 int client_call(struct client *c, const struct httpc_request *req, const char *what,
 		struct httpc_answer *ret, struct err *err);
 

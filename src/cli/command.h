@@ -74,6 +74,7 @@ int cmd_sandbox_rm(const struct command *cmd, int argc, char **argv);
 int cmd_sandbox_pause(const struct command *cmd, int argc, char **argv);
 int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv);
 int cmd_shell(const struct command *cmd, int argc, char **argv);
+int cmd_cp(const struct command *cmd, int argc, char **argv);
 int cmd_logs(const struct command *cmd, int argc, char **argv);
 int cmd_ps(const struct command *cmd, int argc, char **argv);
 int cmd_kill(const struct command *cmd, int argc, char **argv);

@@ -118,6 +118,27 @@ const struct command commands[] = {
 		.run = cmd_shell,
 	},
 	{
+		.name = "cp",
+		.operands = "SRC DST",
+		.summary = "Copy a file or a directory into a sandbox, or out of it",
+		.details =
+			"One side is ID:/path, the other a path of this machine, or - for "
+			"standard input and\n"
+			"output (a directory is then a tar stream). Into a directory that is there "
+			"goes the\n"
+			"source under its own name; a source that ends with /. stands for what is "
+			"in it. Modes\n"
+			"are kept. What comes out of a sandbox never lands outside of DST, and "
+			"links that point\n"
+			"out of it are left out.\n",
+		.examples = "holt cp src build:/workspace\n"
+			    "holt cp build:/workspace/out.csv .\n"
+			    "holt cp build:/workspace - | tar t\n",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_cp,
+	},
+	{
 		.name = "logs",
 		.operands = "ID [EXECUTION]",
 		.summary = "Show what an execution wrote; the newest when none is named",

@@ -167,11 +167,8 @@ void follow_done(struct follow *f)
 static int lost(struct follow *f, int code, const struct err *why, struct err *err)
 {
 	bool passing = code == -ECONNRESET || code == -ETIMEDOUT || code == -ECONNREFUSED ||
-		       code == -ENOENT || code == -EAGAIN || code == -EREMOTEIO;
+		       code == -EAGAIN || code == -EREMOTEIO;
 
-	/* A socket that is not there is ENOENT too, as is a sandbox: the status tells. */
-	if (code == -ENOENT && f->client->status != 0)
-		passing = false;
 	if (!f->id[0] || !passing || f->failures >= RETRY_MAX) {
 		*err = *why;
 		return code;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -95,20 +96,29 @@ static void send_size(struct state *s)
 		(void)ws_client_send(s->ws, true, text, strlen(text));
 }
 
-/* How many of the keys go on to the box; "~." at a line's beginning is for us. */
-static size_t look_for_leave(struct state *s, const char *keys, size_t n)
+/* The keys that go on to the box, in dst (room for one more than n): "~." at a line's beginning is
+ * for us, so its tilde waits for what follows; "~~" is one tilde. */
+static size_t look_for_leave(struct state *s, const char *keys, size_t n, char *dst)
 {
+	size_t out = 0;
+
 	for (size_t i = 0; i < n; i++) {
-		if (s->keys == LEAVE_TILDE && keys[i] == '.') {
+		bool waited = s->keys == LEAVE_TILDE;
+
+		if (waited && keys[i] == '.') {
 			s->left = true;
-			return i;
+			return out;
 		}
+		if (waited && keys[i] != '~')
+			dst[out++] = '~';
 		if (keys[i] == '\r' || keys[i] == '\n')
 			s->keys = LEAVE_LINE;
 		else
 			s->keys = s->keys == LEAVE_LINE && keys[i] == '~' ? LEAVE_TILDE : LEAVE_NO;
+		if (s->keys != LEAVE_TILDE)
+			dst[out++] = keys[i];
 	}
-	return n;
+	return out;
 }
 
 /* What ends input when it is no terminal: the box's own is told by its end-of-file key. */
@@ -116,8 +126,9 @@ static size_t look_for_leave(struct state *s, const char *keys, size_t n)
 
 static void on_input(struct state *s)
 {
-	char keys[INPUT_STEP];
+	char keys[INPUT_STEP], on[INPUT_STEP + 1];
 	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+	size_t len;
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -127,10 +138,13 @@ static void on_input(struct state *s)
 			(void)ws_client_send(s->ws, false, EOF_KEY, 1);
 		return;
 	}
-	if (s->term.raw)
-		n = (ssize_t)look_for_leave(s, keys, (size_t)n);
-	if (n > 0)
+	if (!s->term.raw) {
 		(void)ws_client_send(s->ws, false, keys, (size_t)n);
+		return;
+	}
+	len = look_for_leave(s, keys, (size_t)n, on);
+	if (len > 0)
+		(void)ws_client_send(s->ws, false, on, len);
 }
 
 static void on_signal(struct state *s)
@@ -236,6 +250,7 @@ static int say_end(struct state *s, int r, struct err *err)
 		r = err_set(err, ECONNRESET, "the daemon closed the terminal (%u)",
 			    ws_client_code(s->ws));
 	if (!t->kill) {
+		(void)fputs("\n", stderr); /* behind whatever line the cursor stands in */
 		cli_say("left the terminal running");
 		cli_hint("holt shell --attach %s %s", t->execution, t->sandbox);
 	}

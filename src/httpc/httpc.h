@@ -69,7 +69,7 @@ bool httpc_is_over(const struct httpc_call *call);
 void httpc_resume(struct httpc_call *call);
 int64_t httpc_size(const struct httpc_call *call); /* of the answer's body; -1: not told (yet) */
 /* How a call that is over went. 0 with a 2xx answer. Otherwise: the answer's problem (problem.h),
- * what a callback returned, or of the connection: -ECONNREFUSED, -ENOENT (no such socket),
+ * what a callback returned, or of the connection: -ECONNREFUSED (also: no such socket),
  * -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EKEYREJECTED (TLS), -EFBIG, -EIO.
  * ret may be NULL; its status is set in any case (0: there was no answer). */
 int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *err);

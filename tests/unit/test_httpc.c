@@ -199,7 +199,8 @@ static void an_address_without_a_server_is_refused(void **state)
 		httpc_create(&(struct httpc_options){ .url = "unix:/nonexistent/s" }, &c, &err), 0);
 	assert_int_equal(httpc_request(c, &(struct httpc_request){ .method = "GET", .target = "/" },
 				       NULL, &err),
-			 -ENOENT);
+			 -ECONNREFUSED);
+	assert_int_equal(err.code, ECONNREFUSED);
 	c = httpc_free(c);
 	http_rig_done(&rig);
 }
