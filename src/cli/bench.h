@@ -76,7 +76,7 @@ struct bare {
 };
 int bare_once(void *self, uint64_t *ret_ns, struct err *err);
 bool bare_is_there(const char *program, char *ret_path, size_t size); /* in PATH */
-extern const struct bare bare_true, bare_python, bare_node, bare_bwrap;
+extern const struct bare bare_true, bare_shell, bare_python, bare_node, bare_bwrap;
 
 /* bench_box.c: a command in a box. */
 struct box_probe {

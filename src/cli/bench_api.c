@@ -18,29 +18,35 @@
 #define ARGV_TRUE "{\"argv\":[\"/bin/true\"]}"
 #define RUN_PYTHON "{\"type\":\"code\",\"language\":\"python\",\"content\":\"print(1)\"}"
 
-static const struct bare *const bare_of[] = { &bare_true, &bare_python };
-enum { BARE_TRUE, BARE_PYTHON };
+enum reference { BARE_TRUE, BARE_SHELL, BARE_PYTHON };
+static const struct probe references[] = {
+	[BARE_TRUE] = { "bare fork+exec", bare_once, (void *)&bare_true },
+	[BARE_SHELL] = { "bare bash -c /bin/true", bare_once, (void *)&bare_shell },
+	[BARE_PYTHON] = { "bare python3", bare_once, (void *)&bare_python },
+};
 
 static const struct api_row {
 	const char *what;
 	const char *verb; /* end of the route; NULL: create, run and delete */
 	const char *body;
 	const char *output;
-	int bare;
+	enum reference bare;
 	double demand;
 	long think_ms;
 	const char *sandbox; /* body of its creation */
 } api_rows[] = {
 	{ "POST execute of /bin/true, live sandbox", "/execute", RUN_TRUE, "", BARE_TRUE, 1.6,
 	  THINK_MS, "{}" },
+	{ "the same, which is bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS,
+	  "{}" },
+	{ "/bin/true without a shell (argv)", "/executions", ARGV_TRUE, "", BARE_TRUE, 1.6,
+	  THINK_MS, "{}" },
 	{ "POST execute of Python print(1), live sandbox", "/execute", RUN_PYTHON, "1\n",
 	  BARE_PYTHON, 0.1, THINK_MS, "{}" },
 	{ "create from the pool, Python print(1), delete", NULL, RUN_PYTHON, "1\n", BARE_PYTHON,
 	  0.25, THINK_MS, "{}" },
-	{ "/bin/true without a shell (argv)", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, THINK_MS,
-	  "{}" },
-	{ "/bin/true back to back, half a core", "/execute", RUN_TRUE, "", BARE_TRUE, 0, 0, "{}" },
-	{ "/bin/true back to back, 2 cores", "/execute", RUN_TRUE, "", BARE_TRUE, 0, 0,
+	{ "argv back to back, half a core", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, "{}" },
+	{ "argv back to back, 2 cores", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0,
 	  "{\"resources\":{\"cpu\":2}}" },
 	{ "Python back to back, half a core", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0,
 	  "{}" },
@@ -129,7 +135,7 @@ static int bare_paced(void *self, uint64_t *ret_ns, struct err *err)
 	const struct api_row *row = self;
 
 	bench_nap_ms(row->think_ms);
-	return bare_once((void *)bare_of[row->bare], ret_ns, err);
+	return references[row->bare].once(references[row->bare].self, ret_ns, err);
 }
 
 static int measure(struct bench *b, struct bench_daemon *d, const struct api_row *row,
@@ -137,8 +143,7 @@ static int measure(struct bench *b, struct bench_daemon *d, const struct api_row
 {
 	struct api_probe p = { .row = row, .d = d };
 	const struct probe subject = { row->what, api_once, &p };
-	const struct probe reference = { row->bare == BARE_TRUE ? "bare fork+exec" : "bare python3",
-					 bare_paced, (void *)row };
+	const struct probe reference = { references[row->bare].name, bare_paced, (void *)row };
 	struct bench_row *to = bench_add(b, "api", row->what);
 	struct bench_sandbox box;
 	int r = row->verb ? bench_sandbox_create(d, row->sandbox, &box, err) : 0;

@@ -11,6 +11,7 @@
 #include "cli/bench.h"
 
 static const char *const true_argv[] = { "/bin/true", NULL };
+static const char *const shell_argv[] = { "/bin/bash", "-c", "/bin/true", NULL };
 static const char *const python_argv[] = { "/usr/bin/python3", "-c", "print(1)", NULL };
 static const char *const node_argv[] = { "/usr/bin/node", "-e", "console.log(1)", NULL };
 /* What an agent's runner gives bubblewrap: everything unshared, the system read-only. */
@@ -44,6 +45,7 @@ static const char *const bwrap_argv[] = {
 };
 
 const struct bare bare_true = { true_argv, 0 };
+const struct bare bare_shell = { shell_argv, 0 };
 const struct bare bare_python = { python_argv, 0 };
 const struct bare bare_node = { node_argv, 0 };
 const struct bare bare_bwrap = { bwrap_argv, 0 };
