@@ -12,6 +12,8 @@
 #define QUEUE_MAX (4u << 20) /* bytes waiting for a box that does not read */
 /* Credits are given in steps: one frame for many outputs. */
 #define CREDIT_STEP (GUEST_WINDOW / 4)
+/* Frames of one dispatch: the socket stays readable, so the next one comes. */
+#define TURN_MAX 64
 
 int guest_create(int fd, struct guest_client **ret, struct err *err)
 {
@@ -227,7 +229,7 @@ int guest_dispatch(struct guest_client *g)
 	if (g->broken)
 		return g->broken;
 	e = flush(g);
-	for (;;) {
+	for (int i = 0; i < TURN_MAX; i++) {
 		ssize_t n = fd_recv(g->fd, frame, sizeof(frame), NULL, &no_fds);
 
 		if (n == -EAGAIN)

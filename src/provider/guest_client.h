@@ -48,8 +48,9 @@ struct guest_client *guest_free(struct guest_client *g); /* callbacks are not ca
 CLEANUP_FUNC(struct guest_client *, guest_free)
 int guest_fd(const struct guest_client *g);
 bool guest_wants_write(const struct guest_client *g);
-/* Reads and answers all that is there. 0, or -EPIPE once the box is gone, -EPROTO when it lied:
- * every live id has then got its failed(). Output is credited after its callback unless held back.
+/* Reads and answers what is there, a bounded part of it at once. 0, or -EPIPE once the box is gone,
+ * -EPROTO when it lied: every live id has then got its failed(). Output is credited after its
+ * callback unless held back.
  */
 int guest_dispatch(struct guest_client *g);
 

@@ -206,6 +206,25 @@ static void a_frame_that_does_not_belong_to_the_operation_breaks_the_connection(
 	assert_int_equal(s.done, 0);
 }
 
+/* Otherwise a box that says as much as it can would keep all others waiting. */
+static void a_guest_that_does_not_stop_is_not_listened_to_all_day(void **state)
+{
+	struct client_rig *rig = *state;
+	struct seen s = { 0 };
+	uint32_t id = rig_start(rig, &s);
+	int before;
+
+	for (int i = 0; i < 200; i++)
+		rig_say_u64(rig, G_TAKEN, id, 0);
+	rig_say_output(rig, id, 1, 0, "last", 4);
+	assert_int_equal(guest_dispatch(rig->client), 0);
+	assert_int_equal(s.out.len, 0);
+	for (before = 0; s.out.len == 0 && before < 10; before++)
+		assert_int_equal(guest_dispatch(rig->client), 0); /* nothing is lost */
+	assert_string_equal(buf_str(&s.out), "last");
+	seen_done(&s);
+}
+
 static void garbage_breaks_the_connection(void **state)
 {
 	struct client_rig *rig = *state;
@@ -422,6 +441,7 @@ int main(void)
 		CASE(output_before_the_death_is_not_lost),
 		CASE(frames_of_an_id_that_has_ended_are_passed_over),
 		CASE(a_frame_that_does_not_belong_to_the_operation_breaks_the_connection),
+		CASE(a_guest_that_does_not_stop_is_not_listened_to_all_day),
 		CASE(garbage_breaks_the_connection),
 		CASE(a_broken_box_says_so_with_id_zero),
 		CASE(a_watch_is_armed_by_done_and_ended_by_its_error),
