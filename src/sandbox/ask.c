@@ -166,6 +166,19 @@ void ask_flush(struct sandboxes *all)
 	}
 }
 
+void ask_drop(struct sandboxes *all)
+{
+	LIST_FOREACH (&all->asks, c, struct ask_call, node) {
+		if (!c->is_waiting)
+			continue; /* its answer comes, and finds nobody */
+		list_remove(&c->node);
+		list_remove(&c->flight.node);
+		if (c->drop)
+			c->drop(c->user);
+		free(c);
+	}
+}
+
 bool ask_expire(struct sandboxes *all)
 {
 	struct ask_call *c;

@@ -32,5 +32,6 @@ struct ask {
 void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user);
 /* The provider is there: those that wait are asked. */
 void ask_flush(struct sandboxes *all);
+void ask_drop(struct sandboxes *all); /* the registry goes: those that wait are forgotten */
 /* Fails those that have waited too long; true while others wait. */
 bool ask_expire(struct sandboxes *all);

@@ -25,15 +25,16 @@ static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 	sandbox_unregister(sb);
 }
 
-/* The box ended while the row was on its way: the row must go, too. When this is lost, recovery
- * finds a row without a box. */
+/* The box ended while the row was on its way: that the row is of a sandbox that failed must be
+ * written, too, for as long as it takes. */
 static void fail_died(struct sandbox *sb)
 {
 	struct err err = { 0 };
 
+	metrics_inc(sb->all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS("box"));
 	(void)err_set(&err, EPIPE, "%s", sb->reason);
-	(void)store_delete_sandbox(sb->all->store, sb->id, NULL, NULL);
-	fail(sb, "box", &err);
+	sandbox_tell(sb, WAIT_CREATE, &err);
+	stop_failed(sb);
 }
 
 static void on_recorded(struct sandbox *sb, int r)

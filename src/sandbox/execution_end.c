@@ -181,7 +181,6 @@ void executions_fail_cut(struct sandbox *sb)
 	struct execution *x;
 
 	while ((x = first_running(sb, true))) {
-		(void)str_format(x->reason, sizeof(x->reason), "it could not be started");
 		x->is_unkept = true;
 		execution_finish(x, EXECUTION_FAILED);
 	}

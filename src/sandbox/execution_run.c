@@ -27,11 +27,12 @@ static void on_failed(void *user, int code, const char *text)
 	struct execution *x = user;
 
 	x->is_bound = false;
-	if (code == EPIPE && x->sb) {
-		x->is_cut = x->sb->has_cut = true; /* see executions_fail_cut() */
+	(void)snprintf(x->reason, sizeof(x->reason), "%s", text);
+	/* The connection's end looks like this, too: see executions_fail_cut(). */
+	if ((code == EPIPE || code == EPROTO) && x->sb) {
+		x->is_cut = x->sb->has_cut = true;
 		return;
 	}
-	(void)snprintf(x->reason, sizeof(x->reason), "%s", text);
 	x->is_unkept = true;
 	execution_finish(x, EXECUTION_FAILED);
 }

@@ -151,7 +151,7 @@ void sweep_run(struct sandboxes *all)
 	if (all->sweeps++ % CUT_EVERY == CUT_EVERY - 1)
 		reaper_cut(all);
 	executions_clean_spool(all);
-	if (!all->has_provider || !all->is_recovered || all->is_sweeping || all->recovery.done)
+	if (!all->has_provider || !all->is_recovered || all->is_sweeping || all->recovery.is_active)
 		return;
 	all->is_sweeping = true;
 	ask_provider(all, &(struct ask){ .kind = ASK_LIST, .is_impatient = true }, on_swept, all);

@@ -249,12 +249,12 @@ static bool is_linked(const struct sandboxes *all)
 
 bool recover_is_waiting(const struct sandboxes *all)
 {
-	return all->recovery.done != NULL;
+	return all->recovery.is_active;
 }
 
 void recover_check(struct sandboxes *all)
 {
-	if (!all->recovery.done || !all->recovery.is_listed)
+	if (!all->recovery.is_active || !all->recovery.is_listed)
 		return;
 	if (now_ms(all) >= all->recovery.until_ms ||
 	    (all->recovery.attaching == 0 && all->recovery.awaited == 0 && is_linked(all)))
@@ -290,14 +290,6 @@ static void attach_more(struct sandboxes *all)
 	}
 }
 
-bool recover_retry(struct sandboxes *all)
-{
-	if (!all->has_provider || is_linked(all))
-		return false;
-	attach_more(all);
-	return !is_linked(all);
-}
-
 static void on_usage(void *user, const struct provider_reply *r)
 {
 	struct sandbox *sb = user;
@@ -316,23 +308,31 @@ static int connect(struct sandbox *sb, const struct provider_reply *r, struct er
 	return link_open(sb, TAKE_FD(r->box->sock), false, err);
 }
 
+/* The launcher's trouble, not the box's. */
+static bool is_passing(const struct provider_reply *r)
+{
+	return r->code == -EPIPE || r->code == -EAGAIN;
+}
+
 static void attached(struct sandbox *sb, const struct provider_reply *reply)
 {
 	struct sandboxes *all = sb->all;
 	struct err err = { 0 };
 	int r;
 
-	if (sb->state == SANDBOX_STOPPING || !state_is_live(sb->state) || sb->guest)
+	if (sb->state == SANDBOX_STOPPING || !state_is_live(sb->state) || sb->guest) {
+		sb->needs_link = false;
 		return;
+	}
+	if (is_passing(reply))
+		return; /* it is tried again when that is over */
 	r = connect(sb, reply, &err);
-	if (r == -EPIPE || r == -EAGAIN)
-		return; /* the launcher's trouble: it is tried again when that is over */
 	if (r < 0) {
 		sandbox_set_reason(sb, "its box cannot be reached: %.180s", err.text);
 		stop_kill(sb);
 		return;
 	}
-	if (all->recovery.done && !sb->is_frozen) {
+	if (all->recovery.is_active && !sb->is_frozen) {
 		sb->is_awaited = true;
 		all->recovery.awaited++;
 	}
@@ -351,7 +351,7 @@ static void on_attached(void *user, const struct provider_reply *reply)
 	all->recovery.attaching--;
 	attached(sb, reply);
 	sandbox_unref(sb);
-	if (reply->code != -EAGAIN && reply->code != -EPIPE)
+	if (!is_passing(reply))
 		attach_more(all);
 	recover_check(all);
 }
@@ -375,11 +375,13 @@ static void on_listed(void *user, const struct provider_reply *r)
 	struct sandboxes *all = user;
 	struct err err = { 0 };
 
-	if (!all->recovery.done)
+	if (!all->recovery.is_active)
 		return; /* it went again */
 	if (r->code < 0) {
 		(void)err_set(&err, -r->code, "list the boxes: %s", r->text);
+		all->needs_list = true;
 		finish(all, &err);
+		tick_need(all);
 		return;
 	}
 	all->recovery.is_listed = true;
@@ -390,18 +392,36 @@ static void on_listed(void *user, const struct provider_reply *r)
 	tick_need(all);
 }
 
+static void list(struct sandboxes *all)
+{
+	all->needs_list = false;
+	all->recovery.is_active = true;
+	all->recovery.is_listed = false;
+	all->recovery.until_ms = now_ms(all) + GUEST_PATIENCE_MS;
+	ask_provider(all, &(struct ask){ .kind = ASK_LIST, .is_impatient = true }, on_listed, all);
+}
+
+bool recover_retry(struct sandboxes *all)
+{
+	if (!all->has_provider)
+		return false;
+	if (all->needs_list)
+		list(all);
+	else if (!is_linked(all))
+		attach_more(all);
+	return all->needs_list || !is_linked(all);
+}
+
 void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 			      void (*done)(void *user, const struct err *err), void *user)
 {
-	if (all->recovery.done)
+	if (all->recovery.is_active)
 		sandboxes_provider_lost(all);
 	all->provider = *p;
 	all->has_provider = true;
 	all->recovery.done = done;
 	all->recovery.user = user;
-	all->recovery.is_listed = false;
-	all->recovery.until_ms = now_ms(all) + GUEST_PATIENCE_MS;
-	ask_provider(all, &(struct ask){ .kind = ASK_LIST, .is_impatient = true }, on_listed, all);
+	list(all);
 }
 
 void sandboxes_provider_lost(struct sandboxes *all)
@@ -409,7 +429,8 @@ void sandboxes_provider_lost(struct sandboxes *all)
 	struct err err = { 0 };
 
 	all->has_provider = false;
-	if (!all->recovery.done)
+	all->needs_list = false;
+	if (!all->recovery.is_active)
 		return;
 	(void)err_set(&err, EPIPE, "the launcher is gone");
 	finish(all, &err);

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
+#include "sandbox/ask.h"
 #include "sandbox/execution.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
@@ -295,6 +296,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 		list_remove(&l->node);
 		l->run(l, true);
 	}
+	ask_drop(all);
 	LIST_FOREACH (&all->flights, f, struct flight, node)
 		f->all = NULL;
 	execution_drop_all(&all->strays);

@@ -61,7 +61,8 @@ void answer_mark_existing(struct answer *a); /* sandbox_info() will say is_exist
 /* ---- the registry ---- */
 
 struct recovery { /* from sandboxes_provider_ready() until its callback */
-	void (*done)(void *user, const struct err *err); /* NULL: none is under way */
+	bool is_active;
+	void (*done)(void *user, const struct err *err); /* NULL: has been told */
 	void *user;
 	unsigned attaching; /* provider calls on their way */
 	unsigned awaited;   /* boxes that have not said yet what lives in them */
@@ -79,6 +80,7 @@ struct sandboxes {
 	struct provider provider;
 	bool has_provider;
 	bool is_recovered; /* once: rows and boxes were made to agree */
+	bool needs_list;   /* the provider could not say which boxes there are: to be asked again */
 
 	struct list sandboxes; /* owned, all of them; oldest first */
 	struct map *by_id;     /* borrowed: live ones, and ended ones that are not recorded */
@@ -250,7 +252,7 @@ void recover_link_ready(struct sandbox *sb);
 /* An attached or awaited one is gone or has answered. */
 void recover_settle(struct sandbox *sb);
 void recover_check(struct sandboxes *all); /* over? for the tick: also when the time is over */
-bool recover_retry(struct sandboxes *all); /* attaches what is left; false: nothing is */
+bool recover_retry(struct sandboxes *all); /* goes on with what is left; false: nothing is */
 bool recover_is_waiting(const struct sandboxes *all);
 void resume_linked(struct sandbox *sb); /* waits_for_link is over */
 

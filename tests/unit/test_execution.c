@@ -304,7 +304,7 @@ static void variables_of_the_request_win_over_those_of_the_sandbox_and_the_defau
 	rig_close(&rig);
 }
 
-static void one_that_the_box_cannot_start_has_failed_and_is_recorded(void **state)
+static void check_start_failed(int code)
 {
 	const char *const argv[] = { "/no/such" };
 	struct exec_request req = { .argv = argv, .argc = 1 };
@@ -317,13 +317,12 @@ static void one_that_the_box_cannot_start_has_failed_and_is_recorded(void **stat
 	struct fake_box *box;
 	uint32_t id;
 
-	(void)state;
 	rig_open(&rig);
 	sb = rig_create(&rig, "");
 	box = rig_box(&rig, sb->id);
 	exec_start(sb, &req, rig_exec_told, &t);
 	id = rig_expect(&rig, box, G_EXEC, NULL);
-	rig_say(box, frame, guest_put_error(frame, sizeof(frame), id, ENOENT, "no such program"));
+	rig_say(box, frame, guest_put_error(frame, sizeof(frame), id, code, "no such program"));
 	rig_run(&rig);
 	assert_int_equal(t.calls, 1);
 	assert_int_equal(t.err.code, 0);
@@ -336,6 +335,14 @@ static void one_that_the_box_cannot_start_has_failed_and_is_recorded(void **stat
 	rig_expect_nothing(&rig, box); /* an error needs no acknowledgement */
 	exec_told_done(&t);
 	rig_close(&rig);
+}
+
+static void one_that_the_box_cannot_start_has_failed_and_is_recorded(void **state)
+{
+	(void)state;
+	check_start_failed(ENOENT);
+	check_start_failed(EPIPE); /* which is not the end of its box */
+	check_start_failed(EPROTO);
 }
 
 static void one_in_the_background_is_recorded_before_the_answer(void **state)
@@ -483,11 +490,12 @@ static void how_it_ended_is_flagged(void **state)
 static void those_in_a_sandbox_that_ends_are_interrupted_and_recorded(void **state)
 {
 	static const struct {
-		bool is_killed;
+		enum { DELETED, KILLED, LYING } how;
 		const char *reason;
 	} cases[] = {
-		{ false, "the sandbox was ended: deleted" },
-		{ true, "its box ended: killed by signal 9" },
+		{ DELETED, "the sandbox was ended: deleted" },
+		{ KILLED, "its box ended: killed by signal 9" },
+		{ LYING, "its box does not answer" },
 	};
 	struct exec_request req = { .command = "x" };
 	struct sandbox_rig rig;
@@ -507,11 +515,14 @@ static void those_in_a_sandbox_that_ends_are_interrupted_and_recorded(void **sta
 		assert_non_null(exec_wait(t.x, rig_exec_ended, &t));
 		rig_say_output(rig_box(&rig, sb->id), id, 2, 0, "half", 4);
 		rig_run(&rig);
-		if (cases[i].is_killed)
+		if (cases[i].how == KILLED)
 			fake_kill(&rig.fake, sb->box_id, SIGKILL);
-		else
+		else if (cases[i].how == DELETED)
 			sandbox_delete(sb, "deleted", rig_told, &ended);
+		else
+			rig_say(rig_box(&rig, sb->id), "garbage", 7);
 		rig_run(&rig);
+		rig_tick(&rig, cases[i].how == LYING ? 2 : 0);
 		assert_int_equal(t.ends, 1);
 		assert_int_equal(starting.calls, 1);
 		assert_int_equal(starting.err.code, EPIPE);
