@@ -137,12 +137,22 @@ static bool is_group(const char *word)
 	return false;
 }
 
+static bool asks_for_help(int argc, char **argv)
+{
+	return argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
 int cli_unknown(int argc, char **argv)
 {
 	const char *names[NAMES_MAX + 1] = { 0 }, *near;
+	bool wants_help = asks_for_help(argc, argv);
 	char name[64];
 	size_t n = 0;
 
+	if (is_group(argv[0]) && (argc == 1 || wants_help)) {
+		help_group(argv[0], wants_help ? stdout : stderr);
+		return wants_help ? CLI_OK : CLI_USAGE;
+	}
 	(void)snprintf(name, sizeof(name), "%s%s%s", argv[0], argc > 1 ? " " : "",
 		       argc > 1 ? argv[1] : "");
 	if (!is_group(argv[0]))

@@ -58,6 +58,7 @@ int cli_unknown(int argc, char **argv); /* says so, with the nearest; returns CL
 
 /* Texts made from the table. */
 void help_overview(FILE *to);
+void help_group(const char *word, FILE *to); /* the commands whose first word that is */
 void help_command(const struct command *cmd, FILE *to);
 void help_man(FILE *to);
 void help_completion(const char *shell, FILE *to);

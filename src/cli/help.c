@@ -11,10 +11,20 @@ void help_overview(FILE *to)
 		    "usage: holt COMMAND [OPTION...]\n\n",
 		    to);
 	for (const struct command *c = commands; c->name; c++)
-		(void)fprintf(to, "  %-10s %s\n", c->name, c->summary);
+		(void)fprintf(to, "  %-16s %s\n", c->name, c->summary);
 	(void)fputs("\n'holt COMMAND --help' explains a command; start with 'holt doctor' and\n"
 		    "'holt exec -- echo hello'.\n",
 		    to);
+}
+
+void help_group(const char *word, FILE *to)
+{
+	size_t n = strlen(word);
+
+	(void)fprintf(to, "usage: holt %s COMMAND [OPTION...]\n\n", word);
+	for (const struct command *c = commands; c->name; c++)
+		if (strncmp(c->name, word, n) == 0 && c->name[n] == ' ')
+			(void)fprintf(to, "  %-16s %s\n", c->name, c->summary);
 }
 
 /* "  -e, --env K=V" */

@@ -1,4 +1,4 @@
-/* The manual page and the completion scripts, written from the table of commands. */
+/* The manual page, written from the table of commands. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -102,83 +102,4 @@ void help_man(FILE *to)
 		roff(codes[i].meaning, to);
 		(void)fputc('\n', to);
 	}
-}
-
-static void bash_words(const struct command *c, FILE *to)
-{
-	struct opt o;
-
-	for (size_t i = 0; cli_option(c, i, &o); i++)
-		(void)fprintf(to, "--%s ", o.name);
-	(void)fputs("--help", to);
-}
-
-static void completion_bash(FILE *to)
-{
-	(void)fputs("_holt() {\n\tlocal cur=${COMP_WORDS[COMP_CWORD]} words\n"
-		    "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n\t\twords='",
-		    to);
-	for (const struct command *c = commands; c->name; c++)
-		(void)fprintf(to, "%s ", c->name);
-	(void)fputs("'\n\telse\n\t\tcase ${COMP_WORDS[1]} in\n", to);
-	for (const struct command *c = commands; c->name; c++) {
-		(void)fprintf(to, "\t\t%s) words='", c->name);
-		bash_words(c, to);
-		(void)fputs("' ;;\n", to);
-	}
-	(void)fputs("\t\tesac\n\tfi\n\tcase $cur in\n"
-		    "\t-* | '') COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
-		    "\t*) if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-		    "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-		    "\telse COMPREPLY=($(compgen -f -- \"$cur\")); fi ;;\n"
-		    "\tesac\n}\ncomplete -o default -F _holt holt\n",
-		    to);
-}
-
-/* zsh runs bash's script as it is. */
-static void completion_zsh(FILE *to)
-{
-	(void)fputs("autoload -U +X bashcompinit && bashcompinit\n", to);
-	completion_bash(to);
-}
-
-/* An option's help as one word of fish: single quotes and backslashes escaped. */
-static void fish_quote(const char *text, FILE *to)
-{
-	(void)fputc('\'', to);
-	for (; *text; text++) {
-		if (*text == '\'' || *text == '\\')
-			(void)fputc('\\', to);
-		(void)fputc(*text, to);
-	}
-	(void)fputc('\'', to);
-}
-
-static void completion_fish(FILE *to)
-{
-	struct opt o;
-
-	for (const struct command *c = commands; c->name; c++) {
-		(void)fprintf(to, "complete -c holt -n __fish_use_subcommand -a %s -d ", c->name);
-		fish_quote(c->summary, to);
-		(void)fputc('\n', to);
-		for (size_t i = 0; cli_option(c, i, &o); i++) {
-			(void)fprintf(
-				to,
-				"complete -c holt -n '__fish_seen_subcommand_from %s' -l %s%s -d ",
-				c->name, o.name, o.arg ? " -r" : "");
-			fish_quote(o.help, to);
-			(void)fputc('\n', to);
-		}
-	}
-}
-
-void help_completion(const char *shell, FILE *to)
-{
-	if (strcmp(shell, "fish") == 0)
-		completion_fish(to);
-	else if (strcmp(shell, "zsh") == 0)
-		completion_zsh(to);
-	else
-		completion_bash(to);
 }

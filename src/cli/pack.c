@@ -24,10 +24,26 @@ struct pack {
 	bool over;       /* the end mark is in head */
 };
 
+/* The directory itself comes first, and tells how long its path is. */
+static int read_root(struct pack *p, struct err *err)
+{
+	const FTSENT *e = fts_read(p->walk);
+
+	if (!e)
+		return err_sys(err, errno, "archive");
+	if (e->fts_info != FTS_D)
+		return err_sys(err, e->fts_errno ? e->fts_errno : ENOTDIR, "%.150s", e->fts_path);
+	p->root_len = e->fts_pathlen;
+	if (e->fts_path[p->root_len - 1] != '/')
+		p->root_len++; /* the slash between */
+	return 0;
+}
+
 int pack_create(const char *dir, struct pack **ret, struct err *err)
 {
 	_cleanup_(pack_free_p) struct pack *p = calloc(1, sizeof(*p));
 	char *paths[] = { (char *)dir, NULL };
+	int r;
 
 	if (!p)
 		return err_sys(err, ENOMEM, "archive");
@@ -35,6 +51,9 @@ int pack_create(const char *dir, struct pack **ret, struct err *err)
 	p->walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	if (!p->walk)
 		return err_sys(err, errno, "%.150s", dir);
+	r = read_root(p, err);
+	if (r < 0)
+		return r;
 	*ret = TAKE(p);
 	return 0;
 }
@@ -135,14 +154,7 @@ static int step(struct pack *p, struct err *err)
 		p->over = true;
 		return tar_write_end(&p->head);
 	}
-	if (e->fts_level > 0)
-		return add_entry(p, e, err);
-	if (e->fts_info == FTS_DNR || e->fts_info == FTS_NS)
-		return err_sys(err, e->fts_errno, "%.150s", e->fts_path);
-	p->root_len = e->fts_pathlen;
-	if (p->root_len > 0 && e->fts_path[p->root_len - 1] != '/')
-		p->root_len++; /* the slash between */
-	return 0;
+	return e->fts_level > 0 ? add_entry(p, e, err) : 0;
 }
 
 /* The header has promised so many bytes: a file that shrinks on the way makes the archive wrong. */
