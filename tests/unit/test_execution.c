@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sandbox/execution.h"
 #include "sandbox_rig.h"
 
@@ -409,6 +410,48 @@ static void one_in_the_background_that_cannot_be_recorded_is_cancelled(void **st
 		assert_int_equal(rig_expect(&rig, box, G_ACK, NULL), id);
 	}
 	assert_int_equal(sb->n_running, 0);
+	rig_close(&rig);
+}
+
+static void one_without_memory_is_refused_or_runs_and_never_half(void **state)
+{
+	static const char data[40000];
+	struct exec_request req = { .command = "x", .background = true, .has_stdin = true };
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+	bool is_whole = false;
+	int refused = 0;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	for (size_t n = 1; n < 300 && !is_whole; n++) {
+		struct fake_box *box = rig_box(&rig, sb->id);
+		struct exec_told t = { 0 };
+		struct wire_head head;
+		struct rd payload;
+
+		fault_arm(n);
+		exec_start(sb, &req, rig_exec_told, &t);
+		while (rig_recv(&rig, box, &head, &payload))
+			if (head.type == G_EXEC) {
+				rig_say_started(box, head.id, 7);
+				rig_say_output(box, head.id, 1, 0, data, 20000);
+				rig_say_output(box, head.id, 2, 0, data, 20000);
+				rig_say_exit(box, head.id, 0, 0);
+			}
+		rig_run(&rig);
+		is_whole = !fault_disarm();
+		rig_tick(&rig, 2);
+		assert_int_equal(t.calls, 1);
+		refused += t.err.code != 0;
+		assert_int_equal(sb->n_running, 0);
+		assert_int_equal(sb->n_unrecorded, 0);
+		exec_told_done(&t);
+	}
+	assert_true(is_whole);
+	assert_true(refused > 3);
+	assert_int_equal(rig_state(sb), SANDBOX_RUNNING);
 	rig_close(&rig);
 }
 
@@ -845,6 +888,7 @@ int main(void)
 		cmocka_unit_test(one_that_the_box_cannot_start_has_failed_and_is_recorded),
 		cmocka_unit_test(one_in_the_background_is_recorded_before_the_answer),
 		cmocka_unit_test(one_in_the_background_that_cannot_be_recorded_is_cancelled),
+		cmocka_unit_test(one_without_memory_is_refused_or_runs_and_never_half),
 		cmocka_unit_test(no_more_run_at_once_than_the_limit),
 		cmocka_unit_test(how_it_ended_is_flagged),
 		cmocka_unit_test(those_in_a_sandbox_that_ends_are_interrupted_and_recorded),

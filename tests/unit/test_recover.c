@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fault.h"
 #include "sandbox/execution.h"
 #include "sandbox_rig.h"
 
@@ -256,6 +257,50 @@ static void a_time_that_was_over_meanwhile_ends_it(void **state)
 	rig_close(&rig);
 }
 
+static void a_start_without_memory_fails_and_another_finds_everything(void **state)
+{
+	struct exec_request req = { .command = "x", .background = true };
+	struct sandboxes_deps deps;
+	struct sandbox_rig rig;
+	struct exec_told t;
+	struct sandbox *sb;
+	bool is_whole = false;
+	int failed = 0;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	(void)rig_exec(&rig, sb, &req, &t);
+	exec_told_done(&t);
+	rig_death(&rig);
+	deps = (struct sandboxes_deps){
+		.loop = rig.loop, .store = &rig.store, .settings = rig.settings, .clock = &rig.clock
+	};
+	for (size_t n = 1; n < 500 && !is_whole; n++) {
+		struct sandboxes *all = NULL;
+		struct err err = { 0 };
+		int r;
+
+		fault_arm(n);
+		r = sandboxes_create(&deps, &all, &err);
+		is_whole = !fault_disarm();
+		assert_int_equal(r < 0, all == NULL);
+		if (r < 0) {
+			assert_int_equal(err.code, ENOMEM);
+			failed++;
+		}
+		(void)sandboxes_free(all);
+		store_dispatch(&rig.store);
+	}
+	assert_true(is_whole);
+	assert_true(failed > 10);
+	rig_birth(&rig);
+	sb = sandboxes_find(rig.all, "web", "ann");
+	assert_non_null(sb);
+	assert_int_equal(sb->n_running, 1);
+	rig_close(&rig);
+}
+
 /* ---- the launcher goes and comes ---- */
 
 static void go_away(struct sandbox_rig *rig)
@@ -432,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever),
 		cmocka_unit_test(a_damaged_row_is_an_end),
 		cmocka_unit_test(a_time_that_was_over_meanwhile_ends_it),
+		cmocka_unit_test(a_start_without_memory_fails_and_another_finds_everything),
 		cmocka_unit_test(what_is_asked_while_the_launcher_is_away_waits_for_it),
 		cmocka_unit_test(nobody_waits_longer_than_patience_lasts),
 		cmocka_unit_test(a_claim_that_was_on_its_way_is_made_anew_and_its_box_destroyed),
