@@ -17,29 +17,36 @@
 #define DATABASE "holt.db"
 #define OWNER "admin"
 
+/* We may be root, and the directory somebody's who would like to have a file of root's written
+ * over: what has another name, or is no file, is left alone. */
+static int open_own(const char *path, int more)
+{
+	_close_ int fd =
+		open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return -EPERM;
+	return fchmod(fd, 0600) < 0 ? -errno : TAKE_FD(fd);
+}
+
 int first_key_open(const char *path, int data_fd, int *ret_fd, struct err *err)
 {
 	struct stat st;
 	bool is_first = fstatat(data_fd, DATABASE, &st, AT_SYMLINK_NOFOLLOW) < 0;
-	int more = is_first ? O_CREAT : O_NONBLOCK, fd;
+	int fd;
 
 	*ret_fd = -1;
 	if (!path)
 		return 0;
 	/* A database without keys is what a first start leaves that did not get far. It has made
 	 * the file, which may then say nothing, or a key that was never stored. */
-	fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | more, 0600);
-	if (!is_first) {
-		*ret_fd = fd;
-		return 0;
-	}
-	if (fd < 0 || fchmod(fd, 0600) < 0) {
-		int code = errno;
-
-		(void)fd_close(fd);
-		return err_sys(err, code, "admin key file '%s'", path);
-	}
-	*ret_fd = fd;
+	fd = open_own(path, is_first ? O_CREAT : 0);
+	if (fd < 0 && is_first)
+		return err_sys(err, fd, "admin key file '%s'", path);
+	*ret_fd = fd < 0 ? -1 : fd;
 	return 0;
 }
 

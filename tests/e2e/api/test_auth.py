@@ -1,5 +1,6 @@
 """Keys, roles, scopes and owners: who may do what, on every route."""
 import itertools
+import os
 import re
 import time
 
@@ -275,3 +276,25 @@ def test_keys_survive_a_restart_and_only_their_hash_is_kept():
         daemon.api.using(made).get("/user").must(200)
         daemon.api.using(gone["key"]).get("/user").error(401)
         assert (daemon.key_file.stat().st_mode & 0o777) == 0o600
+
+
+def test_the_first_key_is_written_to_no_file_that_is_something_else():
+    """The directory may be another's, who would like to have root write over what is not his."""
+    for make in (os.link, os.symlink):
+        daemon = Daemon()
+        other = daemon.dir / "other"
+        other.write_text("precious")
+        other.chmod(0o644)
+        make(other, daemon.key_file)
+        try:
+            assert daemon.start(wait=False).process.wait(30) == 1
+            assert "admin key file" in daemon.log()
+            assert other.read_text() == "precious" and other.stat().st_mode & 0o777 == 0o644
+        finally:
+            daemon.discard()
+    daemon = Daemon()
+    os.mkfifo(daemon.key_file)  # nobody reads it: this must not wait for one
+    try:
+        assert daemon.start(wait=False).process.wait(30) == 1
+    finally:
+        daemon.discard()
