@@ -287,7 +287,7 @@ def test_the_first_key_is_written_to_no_file_that_is_something_else():
         other.chmod(0o644)
         make(other, daemon.key_file)
         try:
-            assert daemon.start(wait=False).process.wait(30) == 1
+            assert daemon.start(wait=False).process.wait(30) == 125
             assert "admin key file" in daemon.log()
             assert other.read_text() == "precious" and other.stat().st_mode & 0o777 == 0o644
         finally:
@@ -295,6 +295,6 @@ def test_the_first_key_is_written_to_no_file_that_is_something_else():
     daemon = Daemon()
     os.mkfifo(daemon.key_file)  # nobody reads it: this must not wait for one
     try:
-        assert daemon.start(wait=False).process.wait(30) == 1
+        assert daemon.start(wait=False).process.wait(30) == 125
     finally:
         daemon.discard()
