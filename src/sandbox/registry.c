@@ -69,12 +69,18 @@ void sandbox_unref(struct sandbox *sb)
 		free_sandbox(sb);
 }
 
-/* The key of by_name; its length, 0 for a sandbox without a name. */
+/* The key of by_name; its length, 0 for a sandbox without a name. What is looked for may be any
+ * text, and so may an owner: between the two stands what neither can hold, so that no owner reaches
+ * another's by a name that completes theirs. */
 static size_t name_key(char key[NAME_KEY_MAX], const char *owner, const char *name)
 {
-	if (name[0] == '\0' || str_format(key, NAME_KEY_MAX, "%s/%s", owner, name) < 0)
+	size_t begin = strlen(owner) + 1, n = strlen(name);
+
+	if (n == 0 || begin + n > NAME_KEY_MAX)
 		return 0;
-	return strlen(key);
+	memcpy(key, owner, begin);
+	memcpy(key + begin, name, n);
+	return begin + n;
 }
 
 int sandbox_register(struct sandbox *sb)

@@ -84,7 +84,7 @@ struct sandboxes {
 
 	struct list sandboxes; /* owned, all of them; oldest first */
 	struct map *by_id;     /* borrowed: live ones, and ended ones that are not recorded */
-	struct map *by_name;   /* "owner/name"; the same */
+	struct map *by_name;   /* owner, NUL, name; the same */
 	struct map *by_box;    /* those that have a box */
 	size_t by_state[SANDBOX_STATE_COUNT];
 	size_t n_running;   /* executions */

@@ -260,6 +260,27 @@ static void a_name_is_one_owners_until_it_has_ended(void **state)
 	rig_close(&rig);
 }
 
+/* A client may ask for any text; "team" must not get at what is "team/ann"'s by asking for it. */
+static void a_name_is_never_another_owners_whatever_they_are_called(void **state)
+{
+	struct sandbox_request req = rig_request("web");
+	struct sandbox_rig rig;
+	struct told t = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	req.owner = "team/ann";
+	sandbox_create(rig.all, &req, rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.err.code, 0);
+	assert_ptr_equal(sandboxes_find(rig.all, "web", "team/ann"), t.sb);
+	assert_null(sandboxes_find(rig.all, "ann/web", "team"));
+	assert_null(sandboxes_find(rig.all, "/ann/web", "team"));
+	assert_null(sandboxes_find(rig.all, "team/ann/web", ""));
+	assert_null(sandboxes_find(rig.all, "web", "team/ann/"));
+	rig_close(&rig);
+}
+
 static void a_hundred_callers_who_get_or_create_share_one(void **state)
 {
 	struct sandbox_request req = rig_request("web");
@@ -914,6 +935,7 @@ int main(void)
 		cmocka_unit_test(creating_without_memory_fails_cleanly_wherever_that_strikes),
 		cmocka_unit_test(there_are_no_more_than_the_limit),
 		cmocka_unit_test(a_name_is_one_owners_until_it_has_ended),
+		cmocka_unit_test(a_name_is_never_another_owners_whatever_they_are_called),
 		cmocka_unit_test(a_hundred_callers_who_get_or_create_share_one),
 		cmocka_unit_test(all_who_wait_for_one_that_cannot_be_made_are_told),
 		cmocka_unit_test(callers_who_wait_for_one_change_are_bounded),

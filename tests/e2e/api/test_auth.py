@@ -259,6 +259,18 @@ def test_another_owner_s_things_are_as_if_they_were_not_there(api, key_for):
     other.get(box.path).error(404)
 
 
+def test_an_owner_s_name_gives_no_way_to_another_s_sandbox(key_for):
+    team, ann = key_for("user", owner="team"), key_for("user", owner="team/ann")
+    box = ann.sandbox(name="build")
+    box.put("/workspace/secret", b"ann's").must(201)
+    assert ann.get("/sandboxes/build").must(200).json["id"] == box.id
+    for path in ("", "/status", "/files/workspace/secret", "/executions"):
+        team.get(f"/sandboxes/ann%2Fbuild{path}").error(404)
+    team.post("/sandboxes/ann%2Fbuild/execute", {"type": "command", "content": "id"}).error(404)
+    team.delete("/sandboxes/ann%2Fbuild").error(404)
+    box.delete().must(204)
+
+
 def test_keys_survive_a_restart_and_only_their_hash_is_kept():
     with Daemon() as daemon:
         key = daemon.key
