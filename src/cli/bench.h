@@ -69,6 +69,13 @@ int bench_pair(struct bench *b, struct bench_row *row, const struct probe *subje
 void bench_load(char *dst, size_t size);
 void bench_quiet(struct bench *b);
 
+/* What an agent's runner gives bubblewrap: everything unshared, the system read-only. */
+#define BENCH_BWRAP                                                                              \
+	"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/",   \
+		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--uid", "1000", "--gid", \
+		"1000", "--cap-drop", "ALL", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin",  \
+		"--"
+
 /* bench_bare.c: a program without any box. */
 struct bare {
 	const char *const *argv;

@@ -14,35 +14,7 @@ static const char *const true_argv[] = { "/bin/true", NULL };
 static const char *const shell_argv[] = { "/bin/bash", "-c", "/bin/true", NULL };
 static const char *const python_argv[] = { "/usr/bin/python3", "-c", "print(1)", NULL };
 static const char *const node_argv[] = { "/usr/bin/node", "-e", "console.log(1)", NULL };
-/* What an agent's runner gives bubblewrap: everything unshared, the system read-only. */
-static const char *const bwrap_argv[] = {
-	"bwrap",
-	"--unshare-all",
-	"--die-with-parent",
-	"--new-session",
-	"--ro-bind",
-	"/",
-	"/",
-	"--proc",
-	"/proc",
-	"--dev",
-	"/dev",
-	"--tmpfs",
-	"/tmp",
-	"--uid",
-	"1000",
-	"--gid",
-	"1000",
-	"--cap-drop",
-	"ALL",
-	"--clearenv",
-	"--setenv",
-	"PATH",
-	"/usr/bin:/bin",
-	"--",
-	"/bin/true",
-	NULL,
-};
+static const char *const bwrap_argv[] = { BENCH_BWRAP, "/bin/true", NULL };
 
 const struct bare bare_true = { true_argv, 0 };
 const struct bare bare_shell = { shell_argv, 0 };

@@ -1,8 +1,10 @@
 #include "cli/bench_bundle.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +12,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/parse.h"
 #include "base/str.h"
+
+#define TMP "/tmp"
+#define PREFIX "holt-bench."
+#define OLD_S 3600
 
 /* What `runc spec` writes, without limits, with the command in place of %s. */
 static const char config[] =
@@ -82,7 +90,8 @@ int bundle_make(struct bundle *b, struct err *err)
 	const char *dir;
 	int r = 0;
 
-	(void)str_copy(b->dir, sizeof(b->dir), "/tmp/holt-bench.XXXXXX");
+	bundle_sweep(TMP);
+	(void)str_format(b->dir, sizeof(b->dir), TMP "/" PREFIX "%d.XXXXXX", getpid());
 	dir = mkdtemp(b->dir);
 	if (!dir)
 		return err_sys(err, errno, "temporary directory");
@@ -105,8 +114,55 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
 }
 
-void bundle_remove(const struct bundle *b)
+static void remove_tree(const char *dir)
 {
 	/* FTW_MOUNT: should a peer have left a mount behind, nothing below it is touched. */
-	(void)nftw(b->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	(void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void bundle_remove(const struct bundle *b)
+{
+	remove_tree(b->dir);
+}
+
+/* "holt-bench.123.abcdef": the process, or 0 when the name has none. */
+static pid_t owner_of(const char *name)
+{
+	struct str rest = str_of(name + strlen(PREFIX)), number;
+	char text[16];
+	uint32_t pid;
+
+	if (!str_split(&rest, '.', &number) || rest.len == 0 ||
+	    str_format(text, sizeof(text), "%.*s", (int)number.len, number.data) < 0 ||
+	    parse_u32(text, 1, INT32_MAX, &pid) < 0)
+		return 0;
+	return (pid_t)pid;
+}
+
+static bool is_stale(int tmp, const char *name)
+{
+	pid_t pid = owner_of(name);
+	struct stat st;
+
+	if (fstatat(tmp, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return false;
+	if (pid > 0)
+		return kill(pid, 0) < 0 && errno == ESRCH;
+	return clock_wall_ms() / 1000 - st.st_mtim.tv_sec > OLD_S;
+}
+
+void bundle_sweep(const char *tmp)
+{
+	DIR *dir = opendir(tmp);
+	char path[512];
+
+	if (!dir)
+		return;
+	for (const struct dirent *e; (e = readdir(dir));)
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+		    is_stale(dirfd(dir), e->d_name) &&
+		    str_format(path, sizeof(path), "%s/%s", tmp, e->d_name) == 0)
+			remove_tree(path);
+	(void)closedir(dir);
 }

@@ -1,9 +1,16 @@
 #include "cli/bench.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
+#include "cli/bench_bundle.h"
 #include "fault.h"
 
 static void quantiles_are_by_nearest_rank(void **state)
@@ -139,6 +146,40 @@ static void every_form_says_what_was_found(void **state)
 	}
 }
 
+/* A process that has ended, whose number nobody has for a while. */
+static pid_t ended_pid(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void what_killed_benchmarks_left_is_swept_away(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	char tmp[] = "/tmp/holt-sweep.XXXXXX", path[5][100];
+	static const bool stays[] = { false, true, false, true, true };
+
+	(void)state;
+	assert_non_null(mkdtemp(tmp));
+	(void)snprintf(path[0], 100, "%s/holt-bench.%d.abc", tmp, ended_pid());
+	(void)snprintf(path[1], 100, "%s/holt-bench.%d.abc", tmp, getpid());
+	(void)snprintf(path[2], 100, "%s/holt-bench.old", tmp);
+	(void)snprintf(path[3], 100, "%s/holt-bench.new", tmp);
+	(void)snprintf(path[4], 100, "%s/other", tmp);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(mkdir(path[i], 0755), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path[2], old, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path[4], old, 0), 0);
+	bundle_sweep(tmp);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(rmdir(path[i]) == 0, stays[i]);
+	assert_int_equal(rmdir(tmp), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +190,7 @@ int main(void)
 		cmocka_unit_test(a_probe_that_fails_ends_the_measurement),
 		cmocka_unit_test(rows_have_an_end),
 		cmocka_unit_test(every_form_says_what_was_found),
+		cmocka_unit_test(what_killed_benchmarks_left_is_swept_away),
 	};
 
 	return cmocka_run_group_tests_name("bench", tests, NULL, NULL);
