@@ -48,7 +48,8 @@ struct client {
 	int status; /* of the last answer; 0: there was none */
 };
 
-/* A command that talks to the daemon: options, operands, connection, deed, failure. */
+/* client_run.c: a command that talks to the daemon: options, operands, connection, deed, failure.
+ */
 struct client_task {
 	void *args;                 /* what the command's options fill */
 	struct client_args *client; /* in it */

@@ -103,6 +103,25 @@ static void the_first_operand_ends_the_options(void **state)
 	assert_false(a.flag);
 }
 
+static void mixed_options_may_stand_behind_operands(void **state)
+{
+	char *argv[] = { (char *)"cmd", (char *)"one",     (char *)"-f",
+			 (char *)"two", (char *)"--count", (char *)"9",
+			 (char *)"--",  (char *)"--text",  NULL };
+	struct opt_rows all = { .mixed = true };
+	struct args a = { 0 };
+
+	(void)state;
+	options_add(&all, table);
+	assert_int_equal(options_parse(&all, 8, argv, &a, NULL), 5);
+	assert_true(a.flag);
+	assert_int_equal(a.count, 9);
+	assert_null(a.text);
+	assert_string_equal(argv[5], "one");
+	assert_string_equal(argv[6], "two");
+	assert_string_equal(argv[7], "--text");
+}
+
 static void help_is_recognised(void **state)
 {
 	struct args a = { 0 };
@@ -212,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_fills_its_field),
 		cmocka_unit_test(the_first_operand_ends_the_options),
+		cmocka_unit_test(mixed_options_may_stand_behind_operands),
 		cmocka_unit_test(help_is_recognised),
 		cmocka_unit_test(an_unknown_option_suggests_the_nearest),
 		cmocka_unit_test(a_missing_value_names_its_option),
