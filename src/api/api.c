@@ -30,11 +30,12 @@
 
 #define SLOT_CALL 0 /* of http_user(): ours */
 
-/* Which were used is written down; what those that have expired had opened ends. */
+/* Which were used is written down; those that have expired go, and before what they had opened. */
 static void look_at_keys(void *user)
 {
 	keys_note_used(user);
 	call_streams_check(user);
+	keys_expire(user);
 }
 
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err)

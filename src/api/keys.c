@@ -21,6 +21,9 @@
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
 #define USED_BATCH 256
+#define OWNER_KEYS_MAX 1000u /* more are an admin's to make: the table has an end for all */
+#define EXPIRED_KEEP_MS 3600000
+#define EXPIRED_BATCH 64
 
 struct key_write {
 	struct list node;
@@ -79,6 +82,32 @@ void keys_note_used(void *user)
 	for (size_t i = 0; i < n; i++)
 		(void)store_touch_key(api->deps.store, used[i].key_id, used[i].last_used_ms, NULL,
 				      NULL);
+}
+
+struct expired {
+	int64_t cut_ms;
+	size_t n;
+	char ids[EXPIRED_BATCH][ID_LEN + 1];
+};
+
+/* Those of admins are few, and the last one stays whatever it is worth. */
+static void add_expired(void *user, const struct key_row *row)
+{
+	struct expired *all = user;
+
+	if (row->expires_ms != 0 && row->expires_ms < all->cut_ms && row->role != ROLE_ADMIN &&
+	    all->n < EXPIRED_BATCH)
+		(void)str_copy(all->ids[all->n++], sizeof(all->ids[0]), row->id);
+}
+
+void keys_expire(struct api *api)
+{
+	struct expired all = { .cut_ms = clock_wall_ms() - EXPIRED_KEEP_MS };
+
+	auth_keys_each(api->deps.keys, add_expired, &all);
+	for (size_t i = 0; i < all.n; i++)
+		if (store_delete_key(api->deps.store, all.ids[i], NULL, NULL) == 0)
+			(void)auth_keys_remove(api->deps.keys, all.ids[i]);
 }
 
 static void write_key_fields(struct jw *w, const struct key_row *row)
@@ -141,6 +170,33 @@ static bool check_grant(struct api_call *c, const struct body_key *body)
 	return true;
 }
 
+struct count {
+	const char *owner;
+	size_t n;
+};
+
+static void count_key(void *user, const struct key_row *row)
+{
+	struct count *count = user;
+
+	count->n += strcmp(row->owner, count->owner) == 0;
+}
+
+static bool check_room(struct api_call *c, const char *owner)
+{
+	struct count count = { .owner = owner };
+
+	if (c->who.scopes & SCOPE_ADMIN)
+		return true;
+	auth_keys_each(c->api->deps.keys, count_key, &count);
+	LIST_FOREACH (&c->api->writes, w, struct key_write, node)
+		count_key(&count, &w->row);
+	if (count.n < OWNER_KEYS_MAX)
+		return true;
+	problem_status(c, 429, "there are %zu keys of this owner already, the limit", count.n);
+	return false;
+}
+
 void api_key_create(struct api_call *c)
 {
 	const struct body_key *body = c->body;
@@ -148,7 +204,7 @@ void api_key_create(struct api_call *c)
 	struct key_write *k;
 	int r;
 
-	if (!check_grant(c, body))
+	if (!check_grant(c, body) || !check_room(c, owner))
 		return;
 	k = write_create(c);
 	if (!k)

@@ -8,5 +8,7 @@ struct api;
 
 /* Writes down when keys were last used: for a timer. */
 void keys_note_used(void *api);
+/* Forgets what expired an hour ago or earlier, some at a time: for the same. */
+void keys_expire(struct api *api);
 /* Lets go of writes that are still on their way: for api_free(). */
 void keys_forget(struct api *api);

@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "api/keys.h"
 #include "api_rig.h"
+#include "base/clock.h"
 #include "base/str.h"
+#include "store/store.h"
 #include "json/jv.h"
 
 static void a_sandbox_is_made_with_what_was_asked_for(void **state)
@@ -319,6 +322,56 @@ static void a_key_whose_maker_left_is_taken_back(void **state)
 	assert_int_equal(auth_keys_len(rig->keys), n);
 }
 
+/* The table of keys is everybody's and has an end: nobody may fill it alone. */
+static void an_owner_has_so_many_keys_and_no_more(void **state)
+{
+	struct api_rig *rig = *state;
+	char text[API_KEY_SIZE];
+
+	for (int i = 2; i < 999; i++) /* two are there */
+		rig_add_key(rig, ROLE_USER, "ann", text);
+	rig_settle(rig);
+	rig_expect(rig, rig->user, "POST /api/v1/keys", "{\"name\":\"x\"}", 201, NULL);
+	rig_expect(rig, rig->user, "POST /api/v1/keys", "{\"name\":\"x\"}", 429, "rate_limited");
+	rig_expect(rig, rig->other, "POST /api/v1/keys", "{\"name\":\"x\"}", 201, NULL);
+	rig_expect(rig, rig->admin, "POST /api/v1/keys", "{\"name\":\"x\",\"owner\":\"ann\"}", 201,
+		   NULL);
+}
+
+static void keys_that_expired_long_ago_are_forgotten(void **state)
+{
+	struct api_rig *rig = *state;
+	static const struct {
+		const char *id;
+		uint8_t role;
+		int64_t ago_ms;
+		bool stays;
+	} rows[] = {
+		{ "aaaaaaaaaaaaaaaaaaaa", ROLE_USER, 2 * 3600000, false },
+		{ "bbbbbbbbbbbbbbbbbbbb", ROLE_USER, 1000, true },
+		{ "cccccccccccccccccccc", ROLE_ADMIN, 2 * 3600000, true },
+	};
+	size_t before = auth_keys_len(rig->keys);
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct key_row row = { .id = rows[i].id,
+				       .hash = { (uint8_t)i },
+				       .name = "x",
+				       .owner = "ann",
+				       .role = rows[i].role,
+				       .expires_ms = clock_wall_ms() - rows[i].ago_ms };
+
+		assert_int_equal(auth_keys_put(rig->keys, &row, &err), 0);
+	}
+	keys_expire(rig->api);
+	rig_settle(rig);
+	assert_int_equal(auth_keys_len(rig->keys), before + 2);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(auth_keys_remove(rig->keys, rows[i].id),
+				 rows[i].stays ? 0 : -ENOENT);
+}
+
 #define RIG_TEST(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 
 int main(void)
@@ -337,6 +390,8 @@ int main(void)
 		RIG_TEST(a_key_that_the_store_does_not_take_does_not_exist),
 		RIG_TEST(a_revoked_key_is_refused_even_when_the_store_fails),
 		RIG_TEST(a_key_whose_maker_left_is_taken_back),
+		RIG_TEST(an_owner_has_so_many_keys_and_no_more),
+		RIG_TEST(keys_that_expired_long_ago_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
