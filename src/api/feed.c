@@ -6,7 +6,9 @@
 
 #include "api/call.h"
 #include "base/cleanup.h"
+#include "base/id.h"
 #include "base/list.h"
+#include "base/str.h"
 #include "sandbox/exec.h"
 
 #define FEED_PIECE (32u << 10)
@@ -19,6 +21,7 @@ struct feed {
 	void (*done)(void *user, int r);
 	void *user;
 	bool eof;
+	char sandbox_id[ID_LEN + 1];
 	size_t len, at;
 	char data[];
 };
@@ -61,13 +64,31 @@ static struct feed *first_of(struct api *api, const struct execution *x)
 	return NULL;
 }
 
-static size_t line_len(struct api *api, const struct execution *x)
-{
-	size_t n = 0;
+/* Who waits before a new one. */
+struct line {
+	size_t execution, sandbox, sandbox_bytes;
+};
 
-	LIST_FOREACH (&api->feeds, f, struct feed, node)
-		n += f->x == x;
-	return n;
+static struct line look(struct api *api, const struct execution *x, const char *sandbox_id)
+{
+	struct line line = { 0 };
+
+	LIST_FOREACH (&api->feeds, f, struct feed, node) {
+		line.execution += f->x == x;
+		if (strcmp(f->sandbox_id, sandbox_id) != 0)
+			continue;
+		line.sandbox++;
+		line.sandbox_bytes += f->len;
+	}
+	return line;
+}
+
+/* A program that does not read must not make us keep all that its clients send: they may leave, and
+ * what they sent stays. */
+static bool is_full(const struct line *line, size_t more)
+{
+	return line->execution >= FEED_LINE_MAX || line->sandbox >= FEED_SANDBOX_MAX ||
+	       line->sandbox_bytes + more > FEED_SANDBOX_BYTES;
 }
 
 static void finish(struct feed *f, int r)
@@ -116,12 +137,15 @@ static int feed_create(struct api *api, struct execution *x, const void *data, s
 		       struct feed **ret)
 {
 	struct feed *f = calloc(1, sizeof(*f) + n);
+	struct exec_info info;
 
 	if (!f)
 		return -ENOMEM;
 	list_init(&f->node);
 	f->api = api;
 	f->x = exec_ref(x);
+	exec_info(x, &info);
+	(void)str_copy(f->sandbox_id, sizeof(f->sandbox_id), info.sandbox_id);
 	f->len = n;
 	if (n > 0)
 		memcpy(f->data, data, n);
@@ -137,26 +161,37 @@ static int feed_create(struct api *api, struct execution *x, const void *data, s
 int feed_start(struct api *api, struct execution *x, const void *data, size_t n, bool eof,
 	       void (*done)(void *user, int r), void *user, struct feed **ret)
 {
-	size_t waiting = line_len(api, x), at = 0;
+	struct exec_info info;
+	struct line line;
+	size_t at = 0;
 	struct feed *f;
 	int r = 0;
 
+	exec_info(x, &info);
+	line = look(api, x, info.sandbox_id);
 	if (n > FEED_MAX)
 		return -E2BIG;
-	if (waiting >= FEED_LINE_MAX)
+	if (is_full(&line, n))
 		return -EAGAIN;
-	if (waiting == 0)
+	if (line.execution == 0 && n <= FEED_PIECE) /* is taken whole or not at all */
 		r = push(x, data, n, &at, eof);
 	if (r != 0)
 		return r;
-	r = feed_create(api, x, n > at ? (const char *)data + at : NULL, n - at, &f);
+	/* Before any of it is taken: who is told that it was not may send it again. */
+	r = feed_create(api, x, data, n, &f);
 	if (r < 0)
 		return r;
+	if (line.execution == 0)
+		r = push(x, f->data, n, &f->at, eof);
+	if (r != 0) {
+		feed_free(f);
+		return r;
+	}
 	f->eof = eof;
 	f->done = done;
 	f->user = user;
 	list_push_back(&api->feeds, &f->node);
-	if (waiting == 0)
+	if (line.execution == 0)
 		exec_on_room(x, room, f);
 	if (ret)
 		*ret = f;

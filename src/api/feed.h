@@ -10,12 +10,14 @@ struct api;
 struct execution;
 struct feed; /* opaque */
 
-#define FEED_MAX (1u << 20) /* bytes of one */
-#define FEED_LINE_MAX 16u   /* that wait for one execution */
+#define FEED_MAX (1u << 20)            /* bytes of one */
+#define FEED_LINE_MAX 16u              /* that wait for one execution */
+#define FEED_SANDBOX_MAX 128u          /* that wait in one sandbox */
+#define FEED_SANDBOX_BYTES (16u << 20) /* and what they hold together */
 
 /* Copies. 1: all of it was taken; 0: it waits, and done() comes once, with 0 or an error of
- * exec_stdin(); or such an error, -EAGAIN (the line is full), -E2BIG, -ENOMEM. eof closes the input
- * behind it. done may be NULL. */
+ * exec_stdin(); or, and nothing was taken, such an error, -EAGAIN (the line is full), -E2BIG,
+ * -ENOMEM. eof closes the input behind it. done may be NULL. */
 int feed_start(struct api *api, struct execution *x, const void *data, size_t n, bool eof,
 	       void (*done)(void *user, int r), void *user, struct feed **ret);
 /* done() does not come any more; the bytes still go their way. Takes NULL. */

@@ -338,6 +338,32 @@ static void input_waits_in_line_until_the_program_reads(void **state)
 			rig_disconnect(&conns[i]);
 }
 
+/* What was sent stays when the client goes: a sandbox of programs that do not read must not make us
+ * keep any amount of it. */
+static void a_sandbox_has_so_much_input_waiting_and_no_more(void **state)
+{
+	static const char body[] = "{\"command\":\"x\",\"background\":true,\"stdin\":true}";
+	struct api_rig *rig = *state;
+	char id[ID_LEN + 1], what[160];
+	struct rig_conn c;
+
+	rig->service.stdin_room = 0;
+	for (int i = 0; i < 128; i++) {
+		if (i % 16 == 0)
+			(void)start(rig, body, id);
+		(void)str_format(what, sizeof(what), "POST " BOX "/executions/%s/stdin", id);
+		rig_connect(rig, &c);
+		rig_request(&c, rig->user, what, "", 1);
+		rig_send(&c, "x", 1);
+		rig_settle(rig);
+		assert_int_equal(c.in.len, 0);
+		rig_disconnect(&c);
+	}
+	(void)start(rig, body, id);
+	(void)str_format(what, sizeof(what), "POST " BOX "/executions/%s/stdin", id);
+	rig_expect(rig, rig->user, what, "x", 503, "service_unavailable");
+}
+
 static void an_end_lets_go_of_those_who_wait_in_line(void **state)
 {
 	struct api_rig *rig = *state;
@@ -497,6 +523,7 @@ int main(void)
 		RIG_TEST(a_client_that_leaves_ends_only_what_it_said_it_would),
 		RIG_TEST(standard_input_is_given_at_once_or_piece_by_piece),
 		RIG_TEST(input_waits_in_line_until_the_program_reads),
+		RIG_TEST(a_sandbox_has_so_much_input_waiting_and_no_more),
 		RIG_TEST(an_end_lets_go_of_those_who_wait_in_line),
 		RIG_TEST(an_execution_is_signalled_resized_cancelled_and_waited_for),
 		RIG_TEST(those_who_wait_and_leave_are_forgotten),
