@@ -17,7 +17,8 @@
 #include "json/jw.h"
 
 #define LIST_ENTRIES_MAX 10000u
-#define LIST_BYTES_MAX (16u << 20)
+#define LIST_BYTES_MAX (8u << 20) /* of an answer, but for what JSON makes of odd characters */
+#define LIST_ENTRY_BYTES 160u     /* of one without its texts */
 #define LIST_DEPTH_MAX 64
 
 /* ---- list ---- */
@@ -27,7 +28,7 @@ struct listing {             /* in the request's arena */
 	const char *path;
 	struct arena *arena;         /* owned: the entries' texts */
 	struct guest_entry *entries; /* owned */
-	size_t n, cap;
+	size_t n, cap, bytes;
 	bool truncated;
 };
 
@@ -73,8 +74,13 @@ static void reply_listing(struct listing *l)
 	call_reply(l->job.call, 200, &w);
 }
 
+/* Every entry is told by its whole path: a long one costs as often as there are entries. */
 static int add_entry(struct listing *l, const struct guest_entry *entry)
 {
+	l->bytes +=
+		LIST_ENTRY_BYTES + strlen(l->path) + strlen(entry->path) + strlen(entry->target);
+	if (l->bytes > LIST_BYTES_MAX)
+		return -E2BIG;
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 64;
 		struct guest_entry *entries = reallocarray(l->entries, cap, sizeof(*entries));

@@ -202,6 +202,17 @@ def test_ten_thousand_entries_and_no_more(box):
     assert (len(value["items"]), value["truncated"]) == (10000, True)
 
 
+def test_a_list_has_an_end_whatever_its_names_are_like(box):
+    """Each of these bytes is six in JSON, and the directory is told with every entry of it."""
+    odd = "/".join([chr(1) * 200] * 10)
+    made = box.run("d=$(printf '\\001%.0s' $(seq 200)); d=$d/$d/$d/$d/$d/$d/$d/$d/$d/$d\n"
+                   "mkdir -p \"$d\" && cd \"$d\" && touch $(seq 7000)")
+    assert made["exitCode"] == 0, made
+    answer = box.api.get(f"{box.path}/files?path=/workspace/{urllib.parse.quote(odd)}").must(200)
+    assert answer.json["truncated"] and 1000 < len(answer.json["items"]) < 7000
+    assert len(answer.body) < 56 << 20
+
+
 def test_stat_is_an_entry_of_anything(box):
     put(box, "/workspace/a.txt", b"abc")
     box.run("ln -s a.txt link; ln -s nowhere dangling")

@@ -419,3 +419,16 @@ def test_the_server_s_limits_and_defaults_are_kept():
         assert value["truncated"] and value["outputBytes"] == 100004
         assert value["stdout"].endswith("xend\n") and len(value["stdout"]) <= 4096
         assert value["omittedBytes"] == 100004 - len(value["stdout"])
+
+
+def test_a_page_of_large_sandboxes_ends_early_and_the_next_goes_on(api):
+    heavy = {f"k{i}": chr(1) * 1000 for i in range(16)}  # a hundred KiB in JSON
+    with Daemon("--max-sandboxes", "60") as daemon:
+        made = {daemon.api.sandbox(metadata=heavy).id for _ in range(50)}
+        seen, cursor, pages = [], "", 0
+        while cursor is not None:
+            answer = daemon.api.get(f"/sandboxes?limit=50{cursor and '&cursor=' + cursor}").must(200)
+            assert len(answer.body) < 5 << 20
+            seen += [item["id"] for item in answer.json["items"]]
+            cursor, pages = answer.json["nextCursor"], pages + 1
+        assert pages == 2 and len(seen) == 50 and set(seen) == made
