@@ -234,20 +234,24 @@ static void move_into(struct head *to, const struct head *from)
 	set_mark(to, &copy);
 }
 
+/* What the block must hold for n bytes more without giving anything up, at most `keep`. */
+static size_t wanted_cap(const struct output *o, size_t n)
+{
+	const struct mark none = { 0 }, *m = o->head ? mark(o->head) : &none;
+	size_t cap = o->head ? o->head->cap : CAP_FIRST;
+	uint64_t bytes = m->end - m->begin + n;
+
+	while (cap < o->keep && (bytes > cap || m->run_count >= run_cap_for(cap)))
+		cap *= 2;
+	return cap < o->keep ? cap : o->keep;
+}
+
 /* A larger block before anything would be given up; without memory the smaller one goes on. */
 static int make_room(struct output *o, size_t n)
 {
-	const struct mark *m = o->head ? mark(o->head) : NULL;
-	size_t cap = o->head ? o->head->cap : CAP_FIRST;
+	size_t cap = wanted_cap(o, n);
 	struct head *h;
 
-	if (cap > o->keep)
-		cap = o->keep;
-	while (cap < o->keep && m &&
-	       (m->end - m->begin + n > cap || m->run_count == run_cap_for(cap)))
-		cap = cap * 2 < o->keep ? cap * 2 : o->keep;
-	while (cap < o->keep && !m && n > cap)
-		cap = cap * 2 < o->keep ? cap * 2 : o->keep;
 	if (o->head && o->head->cap >= cap)
 		return 0;
 	h = malloc(block_size(cap));
@@ -372,27 +376,38 @@ int output_persist(struct output *o, int dir_fd, const char *name)
 	return 0;
 }
 
-/* Our own file; but a bug or a broken disk must not become reads out of bounds. */
-static bool is_sound(const struct head *h, size_t size)
+static bool has_sound_head(const struct head *h, size_t size)
 {
-	const struct mark *m = mark(h);
-	uint64_t before = 0;
+	return h->magic == MAGIC && h->cap >= OUTPUT_KEEP_MIN && h->cap <= OUTPUT_KEEP_MAX &&
+	       h->run_cap == run_cap_for(h->cap) && size == block_size(h->cap);
+}
 
-	if (h->magic != MAGIC || h->cap < OUTPUT_KEEP_MIN || h->cap > OUTPUT_KEEP_MAX ||
-	    h->run_cap != run_cap_for(h->cap) || size != block_size(h->cap))
-		return false;
-	if (m->begin > m->end || m->end - m->begin > h->cap || m->first_end > m->end ||
-	    m->run_count > h->run_cap || m->run_head >= h->run_cap ||
-	    (m->run_count == 0 && m->begin != m->end))
-		return false;
+static bool has_sound_mark(const struct head *h, const struct mark *m)
+{
+	return m->begin <= m->end && m->end - m->begin <= h->cap && m->first_end <= m->end &&
+	       m->run_count <= h->run_cap && m->run_head < h->run_cap &&
+	       (m->run_count > 0 || m->begin == m->end);
+}
+
+/* The first run holds the oldest byte, each other begins behind the one before it. */
+static bool has_sound_runs(const struct head *h, const struct mark *m)
+{
+	uint64_t least = 0;
+
 	for (uint64_t i = 0; i < m->run_count; i++) {
 		uint64_t seq = RUN_SEQ(run_at(h, m, i));
 
-		if ((i == 0 ? seq > m->begin : seq <= before || seq < m->begin) || seq >= m->end)
+		if (seq < least || seq >= m->end || (i == 0 && seq > m->begin))
 			return false;
-		before = seq;
+		least = seq + 1 > m->begin ? seq + 1 : m->begin;
 	}
 	return true;
+}
+
+/* Our own file; but a bug or a broken disk must not become reads out of bounds. */
+static bool is_sound(const struct head *h, size_t size)
+{
+	return has_sound_head(h, size) && has_sound_mark(h, mark(h)) && has_sound_runs(h, mark(h));
 }
 
 int output_open(int dir_fd, const char *name, struct output **ret, struct err *err)
