@@ -15,9 +15,12 @@
 
 void socket_send(struct ws *w, struct jw *message)
 {
-	if (jw_end(message) < 0 ||
-	    ws_send_text(w, message->buf->data, message->buf->len) == -ENOMEM)
-		ws_close(w, CLOSE_FAILURE, "out of memory");
+	ssize_t r = jw_end(message);
+
+	if (r == 0)
+		r = ws_send_text(w, message->buf->data, message->buf->len);
+	if (r < 0) /* nothing happens to one that is closing */
+		ws_close(w, CLOSE_FAILURE, r == -ENOBUFS ? "too much is unread" : "out of memory");
 }
 
 void socket_send_error(struct ws *w, int status, const char *field, const char *text,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -344,6 +345,27 @@ static void an_execution_that_cannot_start_is_an_error_message(void **state)
 	rig_settle(rig);
 }
 
+/* Who sends and does not read gets no answers in the end; that some are missing must show. */
+static void a_socket_loses_no_message_without_a_word(void **state)
+{
+	static const char frame[] = "\x81\x90\0\0\0\0{\"type\":\"dance\"}";
+	struct api_rig *rig = *state;
+	struct rig_conn c;
+	char many[(sizeof(frame) - 1) * 512];
+
+	for (size_t i = 0; i < 512; i++)
+		memcpy(many + i * (sizeof(frame) - 1), frame, sizeof(frame) - 1);
+	rig_ws_open(rig, &c, rig->user, BOX "/stream");
+	rig_slow(&c, true);
+	/* A piece of it may be left behind at the end, when the server has had enough. */
+	for (int i = 0; i < 200 && send(c.fd, many, sizeof(many), MSG_NOSIGNAL) > 0; i++)
+		rig_settle(rig);
+	rig_slow(&c, false);
+	rig_until(&c, "too much is unread");
+	rig_disconnect(&c);
+	rig_settle(rig);
+}
+
 /* ---- keys ---- */
 
 /* Its id, from what the key may ask about itself. */
@@ -422,6 +444,7 @@ int main(void)
 		RIG_TEST(a_socket_has_so_many_executions_and_no_more),
 		RIG_TEST(a_socket_that_closes_ends_only_what_it_said_it_would),
 		RIG_TEST(an_execution_that_cannot_start_is_an_error_message),
+		RIG_TEST(a_socket_loses_no_message_without_a_word),
 		RIG_TEST(a_revoked_key_takes_what_it_opened_along),
 	};
 
