@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@
 #include "telemetry/metrics.h"
 
 #define DRAIN_MS 5000
-#define KEYS_USED_MS 60000
+#define MINUTE_MS 60000
 #define KEYS_USED_MAX 64
 #define SPOOL "output"
 
@@ -55,7 +56,7 @@ struct app {
 	struct store store;
 	struct loop_io *store_io;
 	struct auth_keys *keys;
-	struct loop_timer *keys_used;
+	struct loop_timer *minute;
 	struct sandboxes *sandboxes;
 	struct machinery *machinery;
 	struct api *api;
@@ -235,6 +236,13 @@ static void note_keys_used(void *user)
 		(void)store_touch_key(&a->store, used[i].key_id, used[i].last_used_ms, NULL, NULL);
 }
 
+/* A burst of streams leaves the heap in pieces; whole pages of it are given back. */
+static void every_minute(void *user)
+{
+	note_keys_used(user);
+	(void)malloc_trim(0);
+}
+
 static int open_store(struct app *a, struct err *err)
 {
 	struct store_options o = { .dir = a->data_path, .on_write = store_wrote, .user = a };
@@ -260,9 +268,9 @@ static int open_keys(struct app *a, struct err *err)
 		r = first_key_make(&a->store, a->keys, a->key_fd, a->first_key,
 				   sizeof(a->first_key), err);
 	if (r == 0)
-		r = loop_timer_create(a->loop, note_keys_used, a, &a->keys_used);
+		r = loop_timer_create(a->loop, every_minute, a, &a->minute);
 	if (r == 0)
-		loop_timer_start(a->keys_used, KEYS_USED_MS, KEYS_USED_MS);
+		loop_timer_start(a->minute, MINUTE_MS, MINUTE_MS);
 	a->key_fd = fd_close(a->key_fd);
 	return r;
 }
@@ -434,9 +442,9 @@ static void close_all(struct app *a)
 	a->api = api_free(a->api);
 	a->machinery = machinery_stop(a->machinery);
 	a->sandboxes = sandboxes_free(a->sandboxes);
-	if (a->keys && a->keys_used)
+	if (a->keys && a->minute)
 		note_keys_used(a);
-	a->keys_used = loop_timer_free(a->keys_used);
+	a->minute = loop_timer_free(a->minute);
 	a->store_io = loop_io_free(a->store_io);
 	store_close(&a->store);
 	a->keys = auth_keys_free(a->keys);
