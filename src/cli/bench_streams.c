@@ -16,6 +16,7 @@
 #define STREAM_BYTES (1u << 20)
 #define EVENT_MAX (4u << 20)
 #define PATIENCE_MS 60000
+#define SAMPLE_MS 20
 
 CLEANUP_FUNC(struct jv_doc *, jv_free)
 
@@ -32,6 +33,8 @@ struct streams {
 	struct stream *all; /* owned */
 	struct pollfd *fds; /* owned; of those that are not over */
 	size_t len;
+	pid_t daemon;
+	uint64_t rss_max, sampled_ms;
 };
 
 static void streams_done(struct streams *s)
@@ -120,6 +123,17 @@ static int begin(struct stream *s, const struct fleet *f, const char *id, struct
 	return r < 0 ? r : fetch_send(&s->conn, "POST", target, body, err);
 }
 
+static void watch_memory(struct streams *s)
+{
+	uint64_t now = clock_now_ms(), rss;
+
+	if (now < s->sampled_ms + SAMPLE_MS)
+		return;
+	s->sampled_ms = now;
+	if (bench_rss(s->daemon, &rss) == 0 && rss > s->rss_max)
+		s->rss_max = rss;
+}
+
 /* Reads whatever comes until all are over; a stream that breaks is over too. */
 static int pump(struct streams *s, struct err *err)
 {
@@ -128,6 +142,7 @@ static int pump(struct streams *s, struct err *err)
 	while (open > 0) {
 		if (poll(s->fds, s->len, PATIENCE_MS) <= 0)
 			return err_set(err, ETIMEDOUT, "%zu streams do not go on", open);
+		watch_memory(s);
 		for (size_t i = 0; i < s->len; i++) {
 			if (!s->fds[i].revents ||
 			    fetch_step(&s->all[i].conn, take_bytes, &s->all[i], NULL) == 0)
@@ -143,7 +158,7 @@ int fleet_streams(struct bench *b, struct fleet *f, size_t n, struct err *err)
 {
 	struct bench_row *row =
 		bench_add(b, "fleet", "executions of 200 at once that stream 1 MiB unharmed");
-	_cleanup_(streams_done) struct streams s = { 0 };
+	_cleanup_(streams_done) struct streams s = { .daemon = f->d.pid };
 	uint64_t began = clock_now_ms(), took_ms;
 	int r = 0;
 
@@ -167,8 +182,10 @@ int fleet_streams(struct bench *b, struct fleet *f, size_t n, struct err *err)
 	row->n = n;
 	row->p50 = row->ratio;
 	(void)snprintf(row->note, sizeof(row->note),
-		       "counted and hashed by the client; %.2f s, %.0f MiB/s in all",
-		       (double)took_ms / 1e3, (double)n * 1e3 / (double)(took_ms ? took_ms : 1));
+		       "counted and hashed by the client; %.2f s, %.0f MiB/s in all; the daemon's "
+		       "RSS at most %.0f MiB meanwhile",
+		       (double)took_ms / 1e3, (double)n * 1e3 / (double)(took_ms ? took_ms : 1),
+		       (double)s.rss_max / (1 << 20));
 	bench_judge(row, (double)n, true);
 	return 0;
 }
