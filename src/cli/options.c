@@ -290,6 +290,26 @@ void options_add_settings(struct opt_rows *all)
 	}
 }
 
+/* The long option's own word, wherever its value stands; NULL for a letter. */
+static const char *given_word(char **argv)
+{
+	const char *last = argv[optind - 1];
+
+	if (optarg == last)
+		last = argv[optind - 2];
+	return strncmp(last, "--", 2) == 0 ? last : NULL;
+}
+
+/* getopt takes any beginning of a name; we do not: what is clear today means two things tomorrow.
+ */
+static bool is_whole(const struct opt *o, const char *word)
+{
+	size_t n = strlen(o->name);
+
+	return !word ||
+	       (strncmp(word + 2, o->name, n) == 0 && (word[2 + n] == '\0' || word[2 + n] == '='));
+}
+
 int options_parse(const struct opt_rows *all, int argc, char **argv, void *dst, struct err *err)
 {
 	struct getopt_tables t;
@@ -307,6 +327,8 @@ int options_parse(const struct opt_rows *all, int argc, char **argv, void *dst, 
 			return err_set(err, EINVAL, "option '%s' wants a value", argv[optind - 1]);
 		if (c == '?' || !o)
 			return unknown(all, argv[optind - 1], err);
+		if (c >= 256 && !is_whole(o, given_word(argv)))
+			return unknown(all, given_word(argv), err);
 		e = apply(o, optarg, dst, err);
 		if (e < 0)
 			return e;

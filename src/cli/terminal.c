@@ -223,6 +223,7 @@ static int replay(const struct terminal *t, struct err *err)
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
 	_cleanup_(buf_done) struct buf target = { 0 };
 	_cleanup_(buf_done) struct buf bytes = { 0 };
+	struct term term;
 	int r = client_path(&target, "sandboxes/%/executions/%?encoding=base64", t->sandbox,
 			    t->execution);
 
@@ -232,7 +233,9 @@ static int replay(const struct terminal *t, struct err *err)
 		r = client_bytes(jv_get(jv_root(d.doc), "stdout"), &bytes, err);
 	if (r < 0)
 		return r;
+	term_raw(&term); /* its lines end as a terminal's do already */
 	(void)fd_write_all(STDOUT_FILENO, buf_str(&bytes), bytes.len);
+	term_restore(&term);
 	return ending_say(jv_root(d.doc), 0);
 }
 

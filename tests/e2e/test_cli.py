@@ -17,7 +17,7 @@ import uuid
 
 import pytest
 
-from conftest import BUILD, HOLT, processes_with, run, run_json
+from support.local import BUILD, HOLT, processes_with, run, run_json
 
 
 def until(condition, seconds=20):

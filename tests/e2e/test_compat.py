@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from support.local import BUILD, ROOT
 
 FILES = ["python.cases", "node.cases"]
 

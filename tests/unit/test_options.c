@@ -145,6 +145,23 @@ static void an_unknown_option_suggests_the_nearest(void **state)
 	assert_string_equal(err.text, "unknown option '-z'");
 }
 
+static void the_beginning_of_a_name_is_not_enough(void **state)
+{
+	struct args a = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(PARSE(&a, &err, (char *)"--tex", (char *)"x"), -EINVAL);
+	assert_string_equal(err.text, "unknown option '--tex': did you mean --text?");
+	assert_int_equal(PARSE(&a, &err, (char *)"--mem=64M"), -EINVAL);
+	assert_int_equal(PARSE(&a, &err, (char *)"--fla"), -EINVAL);
+	assert_null(a.text);
+	assert_int_equal(a.size, 0);
+	assert_false(a.flag);
+	assert_int_equal(PARSE(&a, &err, (char *)"--text", (char *)"--flag"), 3); /* its value */
+	assert_string_equal(a.text, "--flag");
+}
+
 static void a_missing_value_names_its_option(void **state)
 {
 	struct args a = { 0 };
@@ -234,6 +251,7 @@ int main(void)
 		cmocka_unit_test(mixed_options_may_stand_behind_operands),
 		cmocka_unit_test(help_is_recognised),
 		cmocka_unit_test(an_unknown_option_suggests_the_nearest),
+		cmocka_unit_test(the_beginning_of_a_name_is_not_enough),
 		cmocka_unit_test(a_missing_value_names_its_option),
 		cmocka_unit_test(a_bad_value_names_the_option_and_what_it_accepts),
 		cmocka_unit_test(a_list_has_an_end),
