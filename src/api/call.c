@@ -222,8 +222,7 @@ void call_reply_empty(struct api_call *c)
 	http_reply(c->http, 204, NULL, NULL, 0);
 }
 
-bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
-		       const char *sandbox_id)
+bool call_stream_may_begin(struct api_call *c, const char *sandbox_id)
 {
 	unsigned n = 0;
 
@@ -239,6 +238,14 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 		problem_status(c, 429, "this sandbox has %u open streams already", n);
 		return false;
 	}
+	return true;
+}
+
+bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
+		       const char *sandbox_id)
+{
+	if (!call_stream_may_begin(c, sandbox_id))
+		return false;
 	s->api = c->api;
 	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);

@@ -87,6 +87,9 @@ struct call_stream {
 	char sandbox_id[64];
 	char key_id[ID_LEN + 1];
 };
+/* Asked before something is started for a stream: who is refused may try again, and it must not run
+ * twice by that. 401, 429 */
+bool call_stream_may_begin(struct api_call *c, const char *sandbox_id);
 /* The caller has filled in cut. 401, 429 */
 bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
 		       const char *sandbox_id);

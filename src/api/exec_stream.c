@@ -252,10 +252,14 @@ void exec_stream_follow(struct api_call *c, struct execution *x,
 
 	exec_info(x, &info);
 	s = begin(c, &info, o);
+	if (s) {
+		s->x = exec_ref(x);
+		s->reader = exec_reader_open(x, o->from, readable, s);
+	}
+	if ((!s || !s->reader) && o->is_new)
+		(void)exec_cancel(x);
 	if (!s)
 		return;
-	s->x = exec_ref(x);
-	s->reader = exec_reader_open(x, o->from, readable, s);
 	if (!s->reader)
 		return refuse(s, EAGAIN); /* as many readers as it may have, or no memory */
 	run(s, &info);

@@ -15,6 +15,7 @@ struct exec_stream_options {
 	uint64_t from; /* position of the first byte wanted */
 	enum encoding encoding;
 	bool cancel_on_gone; /* a client that leaves ends the execution */
+	bool is_new;         /* nobody else knows of it: without a stream it must not go on */
 };
 
 /* Answers the call, whatever happens. One that runs, or ended a moment ago: */

@@ -72,6 +72,7 @@ static void wait_for(struct run *run, struct execution *x)
 	run->wait = exec_wait(x, ended, run);
 	if (run->wait)
 		return http_on_gone(run->call->http, gone, run);
+	(void)exec_cancel(x); /* who is told that there is no memory will try again */
 	exec_unref(x);
 	problem_reply(run->call, &(struct err){ ENOMEM, "execution" });
 }
@@ -115,6 +116,7 @@ void api_exec_start(struct api_call *c)
 	struct body_exec *body = c->body;
 	struct jv_problem problem = { 0 };
 	struct run *run = arena_alloc(http_arena(c->http), sizeof(*run));
+	struct sandbox_info info;
 	struct sandbox *sb;
 	int r;
 
@@ -131,10 +133,14 @@ void api_exec_start(struct api_call *c)
 	run->background = body->background;
 	run->is_stream = body->stream;
 	run->stream.cancel_on_gone = body->cancel_on_disconnect;
+	run->stream.is_new = true;
 	if (!exec_stream_encoding(c, &run->stream.encoding))
 		return;
 	sb = call_sandbox(c);
-	if (sb)
+	if (!sb)
+		return;
+	sandbox_info(sb, &info);
+	if (!run->is_stream || call_stream_may_begin(c, info.id))
 		exec_start(sb, &run->plan.req, started, run);
 }
 

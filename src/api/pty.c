@@ -300,6 +300,7 @@ static void start(struct api_call *c, struct opening *o)
 {
 	struct exec_request req = { .kind = EXECUTION_PTY, .cwd = "", .user = "" };
 	uint64_t rows = 24, cols = 80;
+	struct sandbox_info info;
 	struct sandbox *sb;
 
 	if (!call_query(c, "command", &req.command) || !call_query(c, "cwd", &req.cwd) ||
@@ -309,7 +310,10 @@ static void start(struct api_call *c, struct opening *o)
 	req.rows = (uint16_t)rows;
 	req.cols = (uint16_t)cols;
 	sb = call_sandbox(c);
-	if (sb)
+	if (!sb)
+		return;
+	sandbox_info(sb, &info);
+	if (call_stream_may_begin(c, info.id))
 		exec_start(sb, &req, started, o);
 }
 

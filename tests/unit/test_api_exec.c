@@ -458,6 +458,8 @@ static void a_sandbox_has_so_many_streams_and_no_more(void **state)
 	struct api_rig *rig = *state;
 	char id[ID_LEN + 1], what[160];
 	struct rig_conn conns[65];
+	struct rig_answer a;
+	unsigned serial;
 
 	(void)start(rig, "{\"command\":\"x\",\"background\":true}", id);
 	(void)str_format(what, sizeof(what), "GET " BOX "/executions/%s/output", id);
@@ -467,6 +469,18 @@ static void a_sandbox_has_so_many_streams_and_no_more(void **state)
 		rig_until(&conns[i], i < 64 ? "event: start" : "HTTP/1.1 429");
 	}
 	assert_true(rig_has(&conns[64], "Retry-After"));
+	/* Who is told to try again must not find it done twice. */
+	serial = rig->service.serial;
+	rig_expect(rig, rig->user, "POST " BOX "/execute",
+		   "{\"type\":\"command\",\"content\":\"pay\",\"stream\":true}", 429,
+		   "rate_limited");
+	rig_ask(rig, rig->user, "GET " BOX "/pty?command=pay",
+		"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		NULL, &a);
+	assert_int_equal(a.status, 429);
+	rig_answer_done(&a);
+	assert_int_equal(rig->service.serial, serial);
 	rig_disconnect(&conns[0]);
 	rig_settle(rig);
 	rig_request(&conns[64], rig->user, what, "Accept: text/event-stream\r\n", -1);
