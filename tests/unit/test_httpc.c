@@ -242,7 +242,6 @@ static void bytes_that_are_held_come_again(void **state)
 	static const struct http_step steps[] = {
 		{ .answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345" },
 	};
-	_cleanup_(buf_done) struct buf ignored = { 0 };
 	struct taker t = { .holds = 2 };
 	struct world w;
 
