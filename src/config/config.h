@@ -59,6 +59,7 @@ struct config {
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
 	uint64_t output_keep_bytes;
 	uint64_t retention_ms;
+	uint64_t max_store_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
 	uint32_t pool_min, pool_max;
 	uint64_t pool_quiet_ms;

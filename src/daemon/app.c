@@ -245,7 +245,10 @@ static void every_minute(void *user)
 
 static int open_store(struct app *a, struct err *err)
 {
-	struct store_options o = { .dir = a->data_path, .on_write = store_wrote, .user = a };
+	struct store_options o = { .dir = a->data_path,
+				   .size_max = a->config->max_store_bytes,
+				   .on_write = store_wrote,
+				   .user = a };
 	int r = store_open_sqlite(&o, &a->store, err);
 
 	if (r < 0)

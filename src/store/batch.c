@@ -14,6 +14,7 @@
 #define LOG_PAGES 1000
 #define LOG_PAGES_MAX (8 * LOG_PAGES)
 #define READERS_MS 100
+#define TRIM_EVERY ((size_t)256 << 10) /* bytes written between two looks at the size */
 
 static int try_begin(struct batch *b, bool is_durable)
 {
@@ -134,8 +135,10 @@ void batch_run(struct batch *b, struct list *jobs, size_t n)
 {
 	int r = begin(b, b->is_durable || any_durable(jobs));
 
-	LIST_FOREACH (jobs, job, struct store_job, node)
+	LIST_FOREACH (jobs, job, struct store_job, node) {
 		job->batch = n;
+		b->written += job_bytes(job);
+	}
 	if (r < 0) {
 		fail_all(jobs, r);
 	} else {
@@ -150,6 +153,22 @@ void batch_run(struct batch *b, struct list *jobs, size_t n)
 			fail_all(jobs, r);
 	}
 	finish(jobs);
+}
+
+void batch_trim(struct batch *b)
+{
+	int r;
+
+	if (b->size_max == 0 || b->written < TRIM_EVERY)
+		return;
+	b->written = 0;
+	if (write_is_below(b->conn, b->size_max) || begin(b, false) < 0)
+		return;
+	r = write_trim(b->conn, b->size_max);
+	if (r < 0)
+		give_up(b);
+	else
+		(void)commit(b);
 }
 
 void batch_checkpoint(struct batch *b)

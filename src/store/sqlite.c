@@ -130,6 +130,7 @@ static void *run_writer(void *arg)
 		}
 		batch_run(&s->batch, &jobs, n);
 		post(s, &jobs);
+		batch_trim(&s->batch);
 		batch_checkpoint(&s->batch);
 	}
 	return NULL;
@@ -378,6 +379,7 @@ static struct sqlite *create(const struct store_options *options)
 		return NULL;
 	s->batch.place = &s->place;
 	s->batch.is_durable = options->durable;
+	s->batch.size_max = options->size_max;
 	s->queue_max = options->queue_max ? options->queue_max : QUEUE_MAX;
 	s->queue_bytes_max = options->queue_bytes_max ? options->queue_bytes_max : QUEUE_BYTES_MAX;
 	s->on_write = options->on_write;

@@ -103,6 +103,9 @@ struct store_options {
 	bool durable;
 	size_t queue_max;       /* writes, and as many queries, not yet called back; 0: 4096 */
 	size_t queue_bytes_max; /* of waiting writes' rows together; 0: 64 MiB */
+	/* Bytes of the database: above, rows that ended first go before their time, so that what
+	 * is written down does not fill the disk. 0: no limit. */
+	uint64_t size_max;
 	/* For metrics, from store_dispatch(): one write's result, its time from call to commit,
 	 * and how many writes shared that commit. May be NULL. */
 	void (*on_write)(void *user, int r, uint64_t took_us, size_t batch);

@@ -10,6 +10,10 @@
 
 /* Given back to the file system with each delete_old: four megabytes of pages. */
 #define VACUUM_SQL "PRAGMA incremental_vacuum(1024)"
+/* Rows that make room: few at a time, because each may be large, and so often that many small ones
+ * do not hold it up. */
+#define TRIM_ROWS 16
+#define TRIM_ROUNDS 64
 
 static void build_put(const struct row_table *t, struct buf *sql)
 {
@@ -129,6 +133,48 @@ static int delete_old(struct db *c, const struct store_job *job)
 	gone += r;
 	r = db_exec(c, VACUUM_SQL);
 	return r < 0 ? r : gone;
+}
+
+bool write_is_below(struct db *c, uint64_t size_max)
+{
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
+
+	/* Pages that hold something: deleting makes others free, and the file no shorter. */
+	if (db_prepare(c,
+		       "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
+		       " pragma_freelist_count, pragma_page_size",
+		       &stmt) < 0 ||
+	    sqlite3_step(stmt) != SQLITE_ROW)
+		return true; /* the next write says what is wrong */
+	return (uint64_t)sqlite3_column_int64(stmt, 0) <= size_max;
+}
+
+/* A sandbox goes behind its executions. Which rows of others' there are does not matter: without
+ * this nobody could write any. */
+static int delete_oldest(struct db *c)
+{
+	int gone = change(c,
+			  "DELETE FROM executions WHERE id IN (SELECT id FROM executions"
+			  " WHERE NOT is_live ORDER BY ended_ms LIMIT ?2)",
+			  NULL, TRIM_ROWS, 0);
+
+	if (gone != 0)
+		return gone;
+	return change(c,
+		      "DELETE FROM sandboxes WHERE id IN (SELECT id FROM sandboxes s"
+		      " WHERE NOT is_live AND NOT EXISTS"
+		      " (SELECT 1 FROM executions WHERE sandbox_id = s.id)"
+		      " ORDER BY ended_ms LIMIT ?2)",
+		      NULL, TRIM_ROWS, 0);
+}
+
+int write_trim(struct db *c, uint64_t size_max)
+{
+	int gone = 1;
+
+	for (int i = 0; i < TRIM_ROUNDS && gone > 0 && !write_is_below(c, size_max); i++)
+		gone = delete_oldest(c);
+	return gone < 0 ? gone : 0;
 }
 
 /* Something new each time: SQLite does not write what is there already. */

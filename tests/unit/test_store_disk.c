@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/id.h"
 #include "base/str.h"
 #include "check.h"
 #include "store/store.h"
@@ -445,6 +447,60 @@ static void what_was_acknowledged_survives_the_end_of_the_process(void **state)
 	store_rig_end(&rig);
 }
 
+/* ---- growing ---- */
+
+static int execution_result(const struct store *st, const char *id)
+{
+	struct store_seen seen = { 0 };
+
+	assert_int_equal(store_get_execution(st, id, store_rig_see_executions, &seen), 0);
+	store_rig_wait(st, &seen.calls, 1);
+	return seen.r;
+}
+
+/* Whoever runs programs that say much would fill the disk, and then nobody could do anything. */
+static void the_database_has_a_size_and_what_ended_first_gives_way(void **state)
+{
+	struct store_rig rig;
+	struct store_options o = { .dir = rig.dir, .size_max = 4 << 20 };
+	struct sandbox_row box, gone = store_rig_sandbox("gone");
+	_free_ char *text = store_rig_text(64 << 10);
+	char path[96], id[ID_LEN + 1];
+	struct err err = { 0 };
+	struct stat st;
+
+	(void)state;
+	store_rig_dir(&rig);
+	assert_int_equal(store_open_sqlite(&o, &rig.st, &err), 0);
+	box = store_rig_sandbox("box");
+	gone.is_live = false;
+	gone.name = "gone";
+	assert_int_equal(store_rig_put_sandbox(&rig.st, &box), 0);
+	assert_int_equal(store_rig_put_sandbox(&rig.st, &gone), 0);
+	for (int i = 0; i < 400; i++) { /* 25 MiB */
+		struct execution_row row;
+
+		(void)str_format(id, sizeof(id), "x%03d", i);
+		row = store_rig_execution(id, i % 2 ? "box" : "gone");
+		row.is_live = i == 0;
+		row.ended_ms = i == 0 ? 0 : 1000 + i;
+		row.content = text;
+		row.output = NULL;
+		row.output_len = 0;
+		assert_int_equal(store_rig_put_execution(&rig.st, &row), 0);
+	}
+	assert_int_equal(store_flush(&rig.st), 0);
+	(void)str_format(path, sizeof(path), "%s/holt.db", rig.dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_in_range(st.st_size, 2 << 20, 6 << 20);
+	assert_int_equal(execution_result(&rig.st, "x399"), 0);
+	assert_int_equal(execution_result(&rig.st, "x200"), -ENOENT);
+	assert_int_equal(execution_result(&rig.st, "x001"), -ENOENT);
+	assert_int_equal(execution_result(&rig.st, "x000"), 0); /* it lives */
+	assert_true(store_rig_has_sandbox(&rig.st, "box"));
+	store_rig_end(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +518,7 @@ int main(void)
 		cmocka_unit_test(a_limit_on_file_sizes_counts_as_a_full_disk),
 		cmocka_unit_test(a_real_disk_that_is_full_heals_when_there_is_room),
 		cmocka_unit_test(what_fits_is_written_beside_what_does_not),
+		cmocka_unit_test(the_database_has_a_size_and_what_ended_first_gives_way),
 	};
 
 	return cmocka_run_group_tests(tests, hook_disk, NULL);
