@@ -186,6 +186,9 @@ static int in_foreground(struct client *c, const char *sandbox, struct exec_ask 
 		return r;
 	remote_block_signals();
 	code = remote_run(&run, err);
+	if (code < 0 && run.id[0])
+		return err_set(err, err->code, "%.120s (it may run on: holt logs -f %s %s)",
+			       err->text, sandbox, run.id);
 	if (code < 0 || !c->json)
 		return code;
 	r = print_execution(c, sandbox, run.id, err);

@@ -127,6 +127,8 @@ int cmd_help(const struct command *cmd, int argc, char **argv)
 		return CLI_OK;
 	}
 	about = cli_find(argc - n, argv + n, &words);
+	if (!about && argc - n == 1)
+		return cli_unknown(2, (char *[]){ argv[n], (char *)"--help" }); /* maybe a group */
 	if (!about)
 		return cli_unknown(argc - n, argv + n);
 	help_command(about, stdout);

@@ -69,13 +69,6 @@ def test_the_list_can_be_ids_or_json_and_can_be_narrowed(cli, box):
     assert other in cli.must("sandbox", "ls", "-q", "--status", "stopped,failed")
 
 
-def test_a_list_of_many_pages_is_one_list(cli):
-    made = [cli.daemon.api.sandbox("bash", metadata={"many": "1"}) for _ in range(3)]
-    assert len(cli.must("sandbox", "ls", "-q", "--metadata", "many=1").split()) == 3
-    for one in made:
-        one.delete().must(204)
-
-
 def test_remove_goes_on_after_a_failure(cli):
     ids = [cli.must("sandbox", "create", "--template", "bash").strip() for _ in range(2)]
     done = cli.run("sandbox", "rm", ids[0], "nosuch", ids[1])
@@ -286,5 +279,7 @@ def test_fish_completes_word_by_word(cli, tmp_path, line, expected):
 
 def test_the_first_word_of_a_group_lists_it(cli):
     assert "  sandbox create " in cli.must("sandbox", "--help")
+    assert cli.must("help", "sandbox") == cli.must("sandbox", "--help")
+    assert "unknown command 'nosuch'" in cli.fails("help", "nosuch")[0]
     done = cli.run("key")
     assert done.returncode == 125 and b"  key revoke " in done.stderr

@@ -96,3 +96,12 @@ def test_what_has_no_terminal_cannot_be_attached_to(cli, box):
     lines = cli.fails("shell", "--attach", "nosuch", box)
     assert lines[0].startswith("holt: ")
     cli.must("kill", box, ident)
+
+
+def test_what_takes_longer_than_a_second_says_so_on_a_terminal(cli, box):
+    ident = cli.must("exec", "--background", box, "--", "sleep", "2").strip()
+    with cli.terminal("wait", box, ident) as t:
+        t.wait_for(rb"waiting for the execution's end \(1 s\)")
+        assert t.wait() == 0
+        t.wait_for(rb"\r\x1b\[K$")  # and takes it away again
+    assert cli.run("wait", box, ident).stderr == b""
