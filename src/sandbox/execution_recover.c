@@ -146,8 +146,12 @@ static void on_checked(void *user, int r, const struct execution_row *rows, size
 	_free_ struct check *c = user;
 
 	(void)more;
+	/* One of another sandbox is there, too, and stays as it is. */
 	if (flight_end(&c->flight))
-		checked(c->x, r, r == 0 && n > 0 && !rows[0].is_live);
+		checked(c->x, r,
+			r == 0 && n > 0 &&
+				(!rows[0].is_live ||
+				 strcmp(rows[0].sandbox_id, c->x->sandbox_id) != 0));
 	exec_unref(c->x);
 }
 
@@ -167,6 +171,17 @@ void execution_check(struct execution *x)
 }
 
 /* ---- what a box tells ---- */
+
+static bool is_known(struct sandboxes *all, const char *id)
+{
+	LIST_FOREACH (&all->strays, x, struct execution, node)
+		if (strcmp(x->id, id) == 0)
+			return true;
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		if (execution_by_id(sb, id))
+			return true;
+	return false;
+}
 
 static struct execution *add_unknown(struct sandbox *sb, const struct guest_live *live)
 {
@@ -206,7 +221,7 @@ bool execution_found(struct sandbox *sb, const struct guest_live *live,
 	if (!id_is_valid(live->tag))
 		return false;
 	x = execution_by_id(sb, live->tag);
-	if (!x)
+	if (!x && !is_known(sb->all, live->tag)) /* another's is not this box's to speak of */
 		x = add_unknown(sb, live);
 	if (!x)
 		return false;
@@ -242,17 +257,6 @@ void executions_settle(struct sandbox *sb)
 }
 
 /* ---- files of nobody ---- */
-
-static bool is_known(struct sandboxes *all, const char *id)
-{
-	LIST_FOREACH (&all->strays, x, struct execution, node)
-		if (strcmp(x->id, id) == 0)
-			return true;
-	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
-		if (execution_by_id(sb, id))
-			return true;
-	return false;
-}
 
 /* A box that has not spoken may know executions that we do not, and their files are ours. */
 static bool is_all_told(struct sandboxes *all)

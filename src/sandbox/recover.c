@@ -103,6 +103,10 @@ static void set_clock(struct sandbox *sb, bool was_paused)
 	if (was_paused && sb->state == SANDBOX_RUNNING) {
 		ttl_resume(sb);
 	} else if (!was_paused && sb->expires_ms > 0) {
+		if (left > (int64_t)sb->timeout_ms) { /* the clock was set back meanwhile */
+			left = (int64_t)sb->timeout_ms;
+			sb->expires_ms = wall_ms(all) + left;
+		}
 		sb->expires_at = now_ms(all) + (uint64_t)(left > 0 ? left : 0);
 		if (sb->expires_at == 0)
 			sb->expires_at = 1;

@@ -447,6 +447,53 @@ static void a_name_that_cannot_be_ours_is_cancelled_and_forgotten(void **state)
 	rig_close(&rig);
 }
 
+/* What a box says is its own word: it must not become the end, the output or the owner of what runs
+ * or ran in another. */
+static void one_of_another_sandbox_is_not_believed(void **state)
+{
+	static struct program p, lie;
+	struct sandbox_rig rig;
+	struct fake_box *liar;
+	struct exec_told t;
+	struct row_look row;
+	char id[ID_LEN + 1], lying_id[ID_LEN + 1];
+
+	(void)state;
+	rig_open(&rig);
+	memcpy(id, rig_create(&rig, "web")->id, sizeof(id));
+	memcpy(lying_id, rig_create(&rig, "liar")->id, sizeof(lying_id));
+	start(&rig, sandboxes_find(rig.all, id, "ann"), true, &p, &t);
+	exec_told_done(&t);
+	restart(&rig);
+	liar = rig_box(&rig, lying_id);
+	lie = (struct program){ .id = 77 };
+	memcpy(lie.tag, p.tag, sizeof(lie.tag));
+	rig_say_ready(liar, 1); /* it runs still */
+	say_live(liar, &lie);
+	rig_say_output(liar, 77, 1, 0, "lies", 4);
+	rig_say_exit(liar, 77, 66, 0);
+	rig_say_ready(rig_box(&rig, id), 1);
+	say_live(rig_box(&rig, id), &p);
+	rig_run(&rig);
+	assert_int_equal(rig_expect(&rig, liar, G_CANCEL, NULL), 77);
+	assert_true(look_up(&rig, p.tag).is_live);
+	rig_say_exit(rig_box(&rig, id), p.id, 9, 0);
+	rig_run(&rig);
+	assert_int_equal(look_up(&rig, p.tag).exit_code, 9);
+
+	restart(&rig); /* now it has ended and is only in the store */
+	liar = rig_box(&rig, lying_id);
+	rig_say_ready(liar, 1);
+	say_live(liar, &lie);
+	rig_say_exit(liar, 77, 66, 0);
+	rig_say_ready(rig_box(&rig, id), 0);
+	rig_run(&rig);
+	row = look_up(&rig, p.tag);
+	assert_int_equal(row.exit_code, 9);
+	assert_int_equal(row.output_bytes, 0);
+	rig_close(&rig);
+}
+
 static void one_in_a_frozen_box_is_found_again_when_that_is_resumed(void **state)
 {
 	static struct program p, sync;
@@ -574,6 +621,7 @@ int main(void)
 		cmocka_unit_test(those_of_a_sandbox_without_a_box_were_interrupted),
 		cmocka_unit_test(those_whose_sandbox_had_ended_were_interrupted),
 		cmocka_unit_test(a_name_that_cannot_be_ours_is_cancelled_and_forgotten),
+		cmocka_unit_test(one_of_another_sandbox_is_not_believed),
 		cmocka_unit_test(one_in_a_frozen_box_is_found_again_when_that_is_resumed),
 		cmocka_unit_test(files_of_nobody_are_removed),
 		cmocka_unit_test(a_connection_that_is_lost_and_found_loses_nothing),

@@ -257,6 +257,33 @@ static void a_time_that_was_over_meanwhile_ends_it(void **state)
 	rig_close(&rig);
 }
 
+/* The row has the time of a clock that anybody may set. */
+static void a_clock_that_was_set_back_gives_no_more_time_than_was_asked_for(void **state)
+{
+	struct sandbox_rig rig;
+	struct sandbox_info info;
+	struct sandbox *sb;
+	char id[ID_LEN + 1];
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	memcpy(id, sb->id, sizeof(id));
+	rig_death(&rig);
+	rig.wall_ms -= 86400000;
+	rig_birth(&rig);
+	rig_ready(&rig);
+	rig_run(&rig);
+	rig_say_ready(rig_box(&rig, id), 0);
+	rig_run(&rig);
+	sandbox_info(sandboxes_find(rig.all, id, "ann"), &info);
+	assert_int_equal(info.timeout_ms, 600000);
+	assert_int_equal(info.expires_ms, rig.wall_ms + 600000);
+	rig_pass(&rig, 600000);
+	assert_int_equal(rig_row_state(&rig, id, NULL), SANDBOX_STOPPED);
+	rig_close(&rig);
+}
+
 static void a_start_without_memory_fails_and_another_finds_everything(void **state)
 {
 	struct exec_request req = { .command = "x", .background = true };
@@ -477,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever),
 		cmocka_unit_test(a_damaged_row_is_an_end),
 		cmocka_unit_test(a_time_that_was_over_meanwhile_ends_it),
+		cmocka_unit_test(a_clock_that_was_set_back_gives_no_more_time_than_was_asked_for),
 		cmocka_unit_test(a_start_without_memory_fails_and_another_finds_everything),
 		cmocka_unit_test(what_is_asked_while_the_launcher_is_away_waits_for_it),
 		cmocka_unit_test(nobody_waits_longer_than_patience_lasts),
