@@ -22,6 +22,7 @@
 
 #define PAGE_MAX (1u << 20) /* bytes of output in one answer, about */
 #define WAIT_MAX_MS 60000u
+#define LOOK_BYTES 8u /* more than a character has */
 
 struct waiting { /* in the request's arena */
 	struct api_call *call;
@@ -126,6 +127,26 @@ static void reply_page(struct api_call *c, const struct exec_info *info,
 	call_reply(c, 200, &w);
 }
 
+/* Whether a page would say anything: half a character does not, and who waited for the other half
+ * would be answered at once, again and again. */
+static bool has_news(const struct output *output, const struct exec_stream_options *o)
+{
+	struct text_tail tails[2] = { 0 };
+	struct output_chunk chunk;
+	uint64_t at = o->from, lost;
+
+	while (output && output_read(output, at, &chunk, &lost)) {
+		_cleanup_(buf_done) struct buf text = { 0 };
+		size_t n = chunk.len < LOOK_BYTES ? chunk.len : LOOK_BYTES;
+
+		if (lost > 0 || o->encoding != ENCODING_TEXT ||
+		    text_feed(&tails[chunk.stream == 2], chunk.data, n, &text) < 0 || text.len > 0)
+			return true;
+		at = chunk.seq + n;
+	}
+	return false;
+}
+
 /* ---- waiting for more ---- */
 
 static void waiting_done(struct waiting *w)
@@ -163,7 +184,7 @@ static void readable(void *user)
 	struct exec_info info;
 
 	exec_info(w->x, &info);
-	if (info.output_end > w->o.from || info.state != EXECUTION_RUNNING)
+	if (has_news(exec_output(w->x), &w->o) || info.state != EXECUTION_RUNNING)
 		reply_now(w);
 }
 
@@ -216,7 +237,7 @@ static void found(struct api_call *c, struct execution *x, const struct exec_inf
 		return exec_stream_follow(c, x, &o);
 	if (is_stream)
 		return exec_stream_replay(c, info, output, &o);
-	if (x && wait_ms > 0 && info->state == EXECUTION_RUNNING && info->output_end <= o.from)
+	if (x && wait_ms > 0 && info->state == EXECUTION_RUNNING && !has_news(output, &o))
 		return wait_for_more(c, x, &o, wait_ms);
 	reply_page(c, info, output, &o);
 }

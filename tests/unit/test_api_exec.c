@@ -431,6 +431,31 @@ static void an_execution_is_signalled_resized_cancelled_and_waited_for(void **st
 	(void)x;
 }
 
+/* Who asks from where he is until there is more would otherwise ask without end. */
+static void half_a_character_is_waited_for(void **state)
+{
+	struct api_rig *rig = *state;
+	char id[ID_LEN + 1], what[160];
+	struct execution *x = start(rig, "{\"command\":\"x\",\"background\":true}", id);
+	struct rig_conn c;
+
+	service_write(x, 1, "a\xc3", 2);
+	service_write(x, 2, "\xe2\x82", 2);
+	rig_connect(rig, &c);
+	(void)str_format(what, sizeof(what), "GET " BOX "/executions/%s/output?from=1&wait=30", id);
+	rig_request(&c, rig->user, what, "", -1);
+	rig_settle(rig);
+	assert_int_equal(c.in.len, 0);
+	service_write(x, 2, "\xac", 1);
+	rig_until(&c, "\"data\":\"\xe2\x82\xac\"");
+	(void)str_format(what, sizeof(what),
+			 "GET " BOX "/executions/%s/output?from=1&wait=30&encoding=base64", id);
+	rig_expect(rig, rig->user, what, NULL, 200, "ww==");
+	rig_disconnect(&c);
+	service_end(x, 0);
+	rig_settle(rig);
+}
+
 static void those_who_wait_and_leave_are_forgotten(void **state)
 {
 	static const char *const rests[] = { "wait", "output?wait=30", "output" };
@@ -540,6 +565,7 @@ int main(void)
 		RIG_TEST(a_sandbox_has_so_much_input_waiting_and_no_more),
 		RIG_TEST(an_end_lets_go_of_those_who_wait_in_line),
 		RIG_TEST(an_execution_is_signalled_resized_cancelled_and_waited_for),
+		RIG_TEST(half_a_character_is_waited_for),
 		RIG_TEST(those_who_wait_and_leave_are_forgotten),
 		RIG_TEST(a_sandbox_has_so_many_streams_and_no_more),
 		RIG_TEST(a_large_result_arrives_whole),
