@@ -1,4 +1,6 @@
 """One daemon for most tests of the API; a test that needs other settings starts its own."""
+import itertools
+
 import pytest
 
 from support.daemon import IS_ROOT, Daemon
@@ -10,9 +12,13 @@ def daemon():
         yield running
 
 
+PEERS = itertools.cycle(f"127.{a}.{b}.1" for a in range(1, 255) for b in range(1, 255))
+
+
 @pytest.fixture
 def api(daemon):
-    return daemon.api
+    """Each test is another peer: failures of one do not shut out the next."""
+    return daemon.api.coming_from(next(PEERS))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ def test_connections_leave_descriptors_for_sandboxes(monkeypatch, tmp_path):
     limited.write_text(f"#!/bin/sh\nulimit -n 256\nexec {shlex.quote(support.daemon.HOLT)} \"$@\"\n")
     limited.chmod(0o755)
     monkeypatch.setattr(support.daemon, "HOLT", str(limited))
-    with Daemon() as daemon, contextlib.ExitStack() as crowd:
+    with Daemon("--limits-nofile", "100") as daemon, contextlib.ExitStack() as crowd:
         mine = daemon.api.connect()  # from before: no other would be let in
         daemon.api.get("/user", connection=mine).must(200)
         launcher = daemon.parts()["launcher"]

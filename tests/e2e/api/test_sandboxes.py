@@ -252,7 +252,9 @@ def test_pages_hold_every_sandbox_once_newest_first_while_others_come(api):
         cursor, pages = page["nextCursor"], pages + 1
         if pages == 1:  # newer than all: on no later page
             made.append(api.sandbox(metadata={"mark": mark}))
-    assert seen == [box.id for box in reversed(made[:7])]
+    assert sorted(seen) == sorted(box.id for box in made[:7])
+    times = [api.get(f"/sandboxes/{ident}").json["createdAt"] for ident in seen]
+    assert times == sorted(times, reverse=True)
     for box in made:
         box.delete()
 

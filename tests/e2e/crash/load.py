@@ -138,7 +138,7 @@ class Client:
             box.counters.remove(counter)
 
     def delete(self, box, handle):
-        box.states = box.states | {"stopped", "stopping"}
+        box.states = box.states | {"stopped"}
         answer = self.ask("DELETE", handle.path)
         if answer.status in (204, 404):
             box.states = {"stopped"}

@@ -133,7 +133,9 @@ class Client:
             try:
                 own.request(method, path, body=body, headers=headers)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # the answer came before the body had gone
+                if not own.sock:
+                    raise
+                # The answer may have come before the body had gone.
             response = own.getresponse()
             return Answer(response.status, response.headers, response.read())
         finally:

@@ -1,5 +1,6 @@
 """WebSockets by a client library that others wrote."""
 import json
+import socket
 
 import websocket
 
@@ -14,7 +15,8 @@ class Socket:
             headers = [f"Authorization: Bearer {api.key}"]
         elif by == "token":
             url += ("&" if "?" in path else "?") + f"token={api.key}"
-        self.raw = websocket.create_connection(url, timeout=seconds, header=headers, **more)
+        plain = socket.create_connection(("127.0.0.1", api.target.port), seconds, (api.source, 0))
+        self.raw = websocket.create_connection(url, timeout=seconds, header=headers, socket=plain, **more)
         self.code = None  # of the close
 
     def send(self, value):
