@@ -112,6 +112,14 @@ static int clone_dir(int dir_fd, struct err *err)
 	return r < 0 ? r : TAKE_FD(tree);
 }
 
+/* Whether what lies there is hidden from others by the directory alone. */
+static bool is_private(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) < 0 || !(st.st_mode & S_IXOTH);
+}
+
 static int make_skeleton(const struct template_context *ctx, const struct template_spec *spec,
 			 int dir_fd, struct err *err)
 {
@@ -121,6 +129,9 @@ static int make_skeleton(const struct template_context *ctx, const struct templa
 
 	if (fd < 0)
 		return fd;
+	/* With privilege we would read for the client what it may not. */
+	if (dir_fd >= 0 && !ctx->rootless && is_private(dir_fd))
+		dir_fd = -1;
 	r = template_fill(fd, spec->root == ROOT_HOST, dir_fd, spec->net == NET_HOST, err);
 	if (r == 0)
 		r = template_fill_devices(fd, !ctx->rootless, err);

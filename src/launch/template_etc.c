@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -196,11 +198,25 @@ static int copy_etc(int root_fd, struct err *err)
 	return r;
 }
 
+/* We may read every file of the machine, and who gave us the directory may not: links in it lead
+ * nowhere but to itself, and what is read is what everyone may read. */
+static int open_public(int dir_fd, const char *path)
+{
+	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	_close_ int fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
+		return -1;
+	return TAKE_FD(fd);
+}
+
 /* The image's own accounts, and ours behind them. */
 static int merge_accounts(int root_fd, int dir_fd, const char *path, const char *line,
 			  struct err *err)
 {
-	_close_ int fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_close_ int fd = open_public(dir_fd, path);
 	_cleanup_(buf_done) struct buf text = { .max = COPY_FILE };
 
 	if (fd < 0 || fd_slurp(fd, &text) < 0)

@@ -7,7 +7,8 @@ struct err;
 
 /* Fills an empty directory. `host`: with the parts of the machine's /etc that programs need and
  * that say nothing about it or its users; otherwise only what every box must have. `dir_fd`: the
- * root of a directory template (its own passwd file is kept and our user added), else -1. */
+ * root of a directory template (its own passwd file is kept, if everyone may read it, and our user
+ * added), else -1. */
 int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err);
 /* Device files, as real nodes or (rootless) as empty files to bind onto. */
 int template_fill_devices(int root_fd, bool real, struct err *err);
