@@ -134,7 +134,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static int read_key(struct bench_daemon *d)
 {
-	char path[96];
+	char path[128];
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%s/key", d->dir);
@@ -245,7 +245,7 @@ static int read_port(int news, uint16_t *ret, struct err *err)
 /* The last of its log, where it says why it did not start. */
 static int explain(const struct bench_daemon *d, int r, struct err *err)
 {
-	char path[96], text[4096], *last;
+	char path[128], text[4096], *last;
 	_cleanup_(buf_done) struct buf log = { .max = 1u << 20 };
 	_close_ int fd = -1;
 
@@ -281,8 +281,9 @@ static int make_dir(struct bench_daemon *d, struct err *err)
 {
 	const char *base = getenv("TMPDIR");
 
-	if (str_format(d->dir, sizeof(d->dir), "%s/holt-bench-XXXXXX", base ? base : "/tmp") < 0 ||
-	    !mkdtemp(d->dir))
+	if (str_format(d->dir, sizeof(d->dir), "%s/holt-bench-XXXXXX", base ? base : "/tmp") < 0)
+		return err_sys(err, ENAMETOOLONG, "TMPDIR '%.60s'", base ? base : "");
+	if (!mkdtemp(d->dir))
 		return err_sys(err, errno, "make a directory '%.60s'", d->dir);
 	return chmod(d->dir, 0755) < 0 ? err_sys(err, errno, "chmod '%.60s'", d->dir) : 0;
 }

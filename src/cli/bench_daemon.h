@@ -22,7 +22,7 @@ struct bench_daemon {
 	int lifeline; /* owned; the minder goes to work when it closes, however that comes */
 	pid_t pid;    /* the process that serves: as root it is not the one we started */
 	uint16_t port;
-	char dir[64]; /* others may look into it */
+	char dir[96]; /* others may look into it */
 	char key[64];
 	struct fetch conn; /* kept, with the key */
 };

@@ -57,7 +57,7 @@ static void put_config(const struct bench_nginx *n, const char *dir, struct buf 
 
 static int write_file(const char *dir, const char *name, const char *text, struct err *err)
 {
-	char path[128];
+	char path[160];
 	_close_ int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -84,7 +84,7 @@ static int write_files(const struct bench_nginx *n, const char *dir, const char 
 
 static _Noreturn void become(const char *program, const char *dir, int cpu)
 {
-	char config[128];
+	char config[160];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	(void)snprintf(config, sizeof(config), "%s/nginx.conf", dir);
