@@ -5,7 +5,7 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run stop test bench lint fuzz install test-vm clean help deps
+.PHONY: build run stop test test-long bench lint fuzz install test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
