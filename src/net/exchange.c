@@ -17,6 +17,7 @@
 #define BODY_KEEP ((size_t)64 << 10)
 #define ARENA_KEEP ((size_t)16 << 10)
 #define EXTRA_MAX ((size_t)64 << 10)
+#define STUCK_MS 1000 /* output that does not move for so long */
 
 static const struct conn_ops http_ops;
 
@@ -194,6 +195,17 @@ bool exchange_is_forgotten(struct conn *c)
 		r->active = false;
 	}
 	return !r->active;
+}
+
+bool exchange_is_quiet(const struct conn *c, uint64_t now_ms)
+{
+	const struct http_request *r = request_of(c);
+
+	if (c->state == CONN_LINGERING)
+		return true;
+	if (conn_pending(c) > 0 && now_ms - c->output_ms < STUCK_MS)
+		return false;
+	return !r->active || r->answer == ANSWER_ENDED;
 }
 
 void exchange_refuse(struct http_request *r, int status, const char *message)

@@ -76,6 +76,9 @@ void exchange_free(struct conn *c); /* of one that is closed and not active */
 /* A closed one that nobody knows any more. One that waits for a body in vain, or asked to be told
  * of a client that had left before, is told so here. */
 bool exchange_is_forgotten(struct conn *c);
+/* Nobody waits for anything on it: no request, or one that is answered; and its client, if it has
+ * not read all, does not read. */
+bool exchange_is_quiet(const struct conn *c, uint64_t now_ms);
 /* The answer has been written: the request is over as soon as its body is. */
 void exchange_answered(struct http_request *r);
 /* The request is over without more ado: an abort, an upgrade's end. */

@@ -25,7 +25,8 @@ struct http_limits {
 	size_t arena_max;      /* http_arena(); 4 MiB */
 	size_t drain_max;      /* body that nobody took, read away to keep the connection; 64 KiB */
 	size_t pending_max;    /* output a client has not taken yet; 16 MiB */
-	unsigned conns_max;    /* further clients get 503; 4096 */
+	unsigned conns_max;    /* the one that has been quiet the longest gives way to a further
+				  client, which gets 503 when none is; 4096 */
 	unsigned handshake_ms; /* TLS; 10 s */
 	unsigned head_ms;      /* from the first byte of a head to its end; 10 s */
 	unsigned idle_ms;      /* between requests; 75 s */

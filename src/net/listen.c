@@ -57,7 +57,7 @@ static void take_in(struct listener *l, int fd, const union addr_any *from)
 	struct tls_session *tls = NULL;
 	struct http_request *r;
 
-	if (s->count >= s->o.limits.conns_max) {
+	if (s->count >= s->o.limits.conns_max && !server_make_room(s)) {
 		turn_away(fd, l->tls != NULL);
 		return;
 	}

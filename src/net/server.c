@@ -209,6 +209,20 @@ void server_rebury(struct http_server *s, struct conn *c)
 	loop_task_post(s->loop, &s->turn);
 }
 
+bool server_make_room(struct http_server *s)
+{
+	uint64_t now_ms = loop_now_ms(s->loop);
+	struct conn *quiet = NULL;
+
+	LIST_FOREACH (&s->conns, c, struct conn, node)
+		if (exchange_is_quiet(c, now_ms) && (!quiet || c->since_ms < quiet->since_ms))
+			quiet = c;
+	if (!quiet)
+		return false;
+	conn_lose(quiet);
+	return true;
+}
+
 void server_todo(struct http_server *s, struct conn *c)
 {
 	if (list_is_empty(&c->todo_node))

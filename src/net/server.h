@@ -37,6 +37,9 @@ struct http_server {
 void server_add(struct http_server *s, struct conn *c);
 void server_bury(struct http_server *s, struct conn *c); /* it is closed; freed at the turn's end */
 void server_rebury(struct http_server *s, struct conn *c); /* its request is over now, too */
+/* Closes the connection that has been quiet the longest; false: none is. Otherwise whoever opens
+ * connections and says nothing would keep all others out. */
+bool server_make_room(struct http_server *s);
 void server_todo(struct http_server *s, struct conn *c);
 const char *server_date(struct http_server *s);
 void server_close_listeners(struct http_server *s); /* listen.c */

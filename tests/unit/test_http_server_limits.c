@@ -288,13 +288,21 @@ static void clients_above_the_limit_are_turned_away(void **state)
 	struct net_client more[3];
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
+	net_client_puts(&t->c, "GET /keep HTTP/1.1\r\n" H "\r\n"); /* each waits for its answer */
+	for (int i = 0; i < 2; i++) {
 		net_client_open(&more[i], &t->g);
+		net_client_puts(&more[i],
+				"POST /collect HTTP/1.1\r\n" H "Content-Length: 2\r\n\r\n1");
+	}
+	while (t->handled < 3)
+		net_rig_run_ms(&t->g, 1);
+	net_client_open(&more[2], &t->g);
 	net_client_until_closed(&more[2]);
 	assert_memory_equal(buf_str(&more[2].got), "HTTP/1.1 503 ", 13);
 	assert_true(net_client_has(&more[2], "\"code\":\"unavailable\""));
 	assert_int_equal(http_server_connections(t->g.server), 3);
-	(void)net_client_ask(&more[1], GET); /* the others are served */
+	net_client_puts(&more[1], "2"); /* the others are served */
+	net_client_until(&more[1], "\r\n\r\n12");
 	net_client_close(&more[0]);
 	net_client_close(&more[2]);
 	net_rig_run_ms(&t->g, 30);
@@ -303,6 +311,43 @@ static void clients_above_the_limit_are_turned_away(void **state)
 	net_client_close(&more[0]);
 	net_client_close(&more[1]);
 	close_test(t);
+}
+
+/* Whoever only holds connections keeps nobody out, however he makes them look busy. */
+static void who_is_quiet_gives_way_to_who_comes(void **state)
+{
+	static const char *const quiet[] = {
+		"",                      /* not a word */
+		"GET / HTTP/1.1\r\nX: ", /* half a head */
+		GET,                     /* between two */
+		"POST / HTTP/1.1\r\n" H
+		"Content-Length: 1000\r\n\r\nbody", /* answered before its end */
+	};
+	struct net_client others[4], late;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++) {
+		struct test *t = open_with(&(struct http_limits){ .conns_max = 5 }, NULL);
+
+		net_client_puts(&t->c, "GET /keep HTTP/1.1\r\n" H "\r\n");
+		for (int k = 0; k < 4; k++) {
+			net_client_open(&others[k], &t->g);
+			net_client_puts(&others[k], quiet[i]);
+			net_rig_run_ms(&t->g, 5);
+		}
+		net_client_open(&late, &t->g);
+		(void)net_client_ask(&late, GET);
+		net_client_until_closed(&others[0]); /* the first of them */
+		assert_false(others[1].closed);
+		assert_int_equal(http_server_connections(t->g.server), 5);
+		http_reply(t->kept, 200, "text/plain", "kept",
+			   4); /* who waited is not among them */
+		net_client_until(&t->c, "kept");
+		net_client_close(&late);
+		for (int k = 0; k < 4; k++)
+			net_client_close(&others[k]);
+		close_test(t);
+	}
 }
 
 static void without_descriptors_the_server_waits_and_goes_on(void **state)
@@ -650,6 +695,7 @@ int main(void)
 		cmocka_unit_test(pending_output_has_a_limit),
 		cmocka_unit_test(who_does_not_read_answers_gets_no_more_of_them),
 		cmocka_unit_test(clients_above_the_limit_are_turned_away),
+		cmocka_unit_test(who_is_quiet_gives_way_to_who_comes),
 		cmocka_unit_test(without_descriptors_the_server_waits_and_goes_on),
 		cmocka_unit_test(a_lingering_connection_is_closed_in_the_end),
 		cmocka_unit_test(draining_closes_the_idle_and_waits_for_the_busy),
