@@ -112,7 +112,6 @@ static struct box *new_box(struct launch *l, const struct record *rec)
 	b->pid = (pid_t)rec->pid;
 	b->sock = b->net_fd = b->pidfd = b->listener = -1;
 	b->flags = rec->box_flags;
-	b->claimed_ms = rec->claimed_ms;
 	b->start_ticks = rec->start_ticks;
 	list_init(&b->pool_link);
 	(void)str_copy(b->id, sizeof(b->id), rec->id);

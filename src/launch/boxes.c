@@ -351,7 +351,6 @@ void boxes_claim(struct launch *l, struct box *b, const struct claim *claim)
 
 	if (claim->tag != b->tag)
 		(void)str_copy(b->tag, sizeof(b->tag), claim->tag);
-	b->claimed_ms = (uint64_t)clock_wall_ms();
 	b->state = BOX_CLAIMED;
 	b->claim_id = 0;
 	b->tmpl->claimed_count++;

@@ -78,7 +78,6 @@ struct box {
 	struct zygote *zygote; /* borrowed: who makes it; NULL once its pid is known */
 	bool frozen;
 	char tag[TAG_MAX + 1]; /* the client's name of it */
-	uint64_t claimed_ms;   /* since 1970 */
 	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
 	int listener;          /* owned: the socket that it gets at the claim; -1: none yet */
 	uint64_t began_ns, step_ns[STEP_COUNT];

@@ -22,8 +22,7 @@ static int write_record(const struct launch *l, const struct box *b, bool first,
 			      .net = b->plan.net,
 			      .template_flags = b->plan.flags,
 			      .box_flags = b->flags,
-			      .limits = b->plan.limits,
-			      .claimed_ms = b->claimed_ms };
+			      .limits = b->plan.limits };
 
 	cgroup_mark(b->cell.cgroup, &rec.group);
 	return state_write(&l->state, &rec, first, err);

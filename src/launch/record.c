@@ -58,7 +58,6 @@ long record_put(void *data, size_t cap, const struct record *rec)
 	wr_u32(&w, rec->template_flags);
 	wr_u32(&w, rec->box_flags);
 	launch_wr_limits(&w, &rec->limits);
-	wr_u64(&w, rec->claimed_ms);
 	return wire_finish(&w);
 }
 
@@ -121,7 +120,6 @@ int record_get(const void *data, size_t n, struct record *ret)
 	rec.template_flags = rd_u32(&r);
 	rec.box_flags = rd_u32(&r);
 	launch_rd_limits(&r, &rec.limits);
-	rec.claimed_ms = rd_u64(&r);
 	e = rd_end(&r);
 	if (e == 0)
 		e = group < 0 ? group : check(&rec);

@@ -23,7 +23,6 @@ struct record {
 	uint32_t template_flags; /* enum template_flag */
 	uint32_t box_flags;      /* enum launch_box_flag */
 	struct limits limits;
-	uint64_t claimed_ms; /* since 1970 */
 };
 
 /* Bytes written, or -E2BIG. */

@@ -378,7 +378,6 @@ static int on_list(struct launch *l, struct request *q, struct err *err)
 						.flags = b->flags,
 						.pid = (uint32_t)b->pid,
 						.limits = b->plan.limits,
-						.claimed_ms = b->claimed_ms,
 						.frozen = b->frozen,
 						.adopted = b->pidfd >= 0 };
 		char frame[512];

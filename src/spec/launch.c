@@ -348,7 +348,6 @@ long launch_put_box_info(void *data, size_t cap, uint32_t id, const struct launc
 	wr_u32(&w, b->flags);
 	wr_u32(&w, b->pid);
 	launch_wr_limits(&w, &b->limits);
-	wr_u64(&w, b->claimed_ms);
 	wr_u8(&w, b->frozen);
 	wr_u8(&w, b->adopted);
 	return wire_finish(&w);
@@ -364,7 +363,6 @@ int launch_get_box_info(struct rd *r, struct launch_box_info *ret)
 	b.flags = rd_u32(r);
 	b.pid = rd_u32(r);
 	launch_rd_limits(r, &b.limits);
-	b.claimed_ms = rd_u64(r);
 	b.frozen = rd_u8(r);
 	b.adopted = rd_u8(r);
 	n = rd_end(r);

@@ -131,7 +131,6 @@ struct launch_box_info {
 	uint32_t flags; /* enum launch_box_flag */
 	uint32_t pid;   /* of holt-init, outside */
 	struct limits limits;
-	uint64_t claimed_ms; /* since 1970 */
 	uint8_t frozen;
 	uint8_t adopted; /* claimed from an earlier launcher, which is gone */
 };

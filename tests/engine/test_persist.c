@@ -80,7 +80,6 @@ static void a_box_outlives_a_killed_launcher_and_is_found_again(void **state)
 	pid = h.box.pid;
 	found = rig_only(r);
 	assert_int_equal(found.info.adopted, 0);
-	assert_true(found.info.claimed_ms > 1700000000000);
 	rig_expect(r, &h, "echo kept >/tmp/x; cat /tmp/x", "kept\n");
 	rig_kill(r);
 	rig_drop(&h);

@@ -159,8 +159,7 @@ static int record_seeds(struct corpus *c)
 			      .pid = 4711,
 			      .start_ticks = 12345,
 			      .group = { CGROUP_V1, "1f", 0, 1, 2, 3 },
-			      .uid_base = IDS_FIRST,
-			      .claimed_ms = 1 };
+			      .uid_base = IDS_FIRST };
 	static const char stat[] = "12 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99 0";
 	static const char status[] = "Name:\tx\nNSpid:\t4711\t1\n";
 	static const char groups[] = "4:memory:/a/holtd.abcdefghij0123456789/1f\n0::/a\n";
