@@ -130,7 +130,7 @@ static int launch_seeds(struct corpus *c)
 	struct launch_spec plain = { .template_id = 1 },
 			   cold = { 64, LAUNCH_COLD, limits, "web-1" };
 	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 } };
-	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 1, 0, 1 };
+	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
 	struct pool_state state = { 1, 2, 3, 4, 5, 6 };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };

@@ -26,9 +26,8 @@ static const struct launch_spec claim_example = { 3, LAUNCH_COLD, LIMITS_EXAMPLE
 static const struct launch_box box_example = {
 	BOX_ID, BOX_WARM | BOX_WARM_NODE, 4711, LIMITS_EXAMPLE, { 1, 2, 3, UINT64_MAX }
 };
-static const struct launch_box_info box_info_example = {
-	BOX_ID, "web-1", BOX_WARM, 4711, LIMITS_EXAMPLE, 1, 1
-};
+static const struct launch_box_info box_info_example = { BOX_ID,         "web-1", BOX_WARM, 4711,
+							 LIMITS_EXAMPLE, 1,       1 };
 static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
 						 1, "not ours" };
 static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX };
