@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -12,6 +13,7 @@
 #include "sandbox/template.h"
 
 #define RETRY_MS 1000
+#define LAST_TURNS_MAX 1000 /* more than all that can wait in a socket */
 
 struct machinery {
 	struct loop *loop;             /* borrowed */
@@ -179,6 +181,17 @@ int machinery_start(struct loop *loop, const struct launcher_source *source,
 	return 0;
 }
 
+/* Whoever waits for an answer gets what has come, or is told that none will: only they know what
+ * was to become of it. */
+static void hang_up(struct machinery *m)
+{
+	if (!m->launcher)
+		return;
+	(void)shutdown(launcher_fd(m->launcher), SHUT_RDWR);
+	for (int i = 0; i < LAST_TURNS_MAX && launcher_dispatch(m->launcher) >= 0; i++)
+		;
+}
+
 struct machinery *machinery_stop(struct machinery *m)
 {
 	if (!m)
@@ -186,6 +199,7 @@ struct machinery *machinery_stop(struct machinery *m)
 	m->is_stopping = true;
 	m->retry = loop_timer_free(m->retry);
 	m->io = loop_io_free(m->io);
+	hang_up(m);
 	if (!m->is_working)
 		bury(m); /* else made() does, when the thread is through */
 	return NULL;

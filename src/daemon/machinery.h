@@ -28,6 +28,7 @@ struct machinery_ops { /* on the loop */
 int machinery_start(struct loop *loop, const struct launcher_source *source,
 		    const struct machinery_settings *settings, const struct machinery_ops *ops,
 		    void *user, struct machinery **ret, struct err *err);
-/* Hangs up: persistent boxes live on. A start that is under way is over when loop_free() returns;
- * the source must live as long. Takes NULL. */
+/* Hangs up: persistent boxes live on, requests under way fail with EPIPE from within this call. A
+ * start that is under way is over when loop_free() returns; the source must live as long. Takes
+ * NULL. */
 struct machinery *machinery_stop(struct machinery *m);
