@@ -65,7 +65,7 @@ void execution_finish(struct execution *x, enum execution_state state)
 		reaper_note(sb);
 	}
 	if (state == EXECUTION_INTERRUPTED)
-		(void)err_set(&err, EPIPE, "%s", x->reason);
+		(void)err_set(&err, EBUSY, "%s", x->reason);
 	if (!x->waits_for_row || err.code)
 		execution_tell_start(x, err.code ? &err : NULL);
 	execution_tell(x);

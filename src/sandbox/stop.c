@@ -31,7 +31,7 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 	link_close(sb);
 	executions_interrupt(sb, sb->reason);
 	recover_settle(sb);
-	(void)err_set(&err, EPIPE, "the sandbox has ended: %s", sb->reason);
+	(void)err_set(&err, EBUSY, "the sandbox has ended: %s", sb->reason);
 	sandbox_tell(sb, WAIT_PAUSE, &err);
 	sandbox_tell(sb, WAIT_RESUME, &err);
 	metrics_inc(sb->all->metrics, METRIC_SANDBOX_ENDS,

@@ -343,6 +343,17 @@ def test_several_deletes_at_once_all_succeed(api):
     assert 204 in answers and set(answers) <= {204, 404}
 
 
+def test_what_is_asked_of_a_sandbox_that_ends_is_no_failure_of_the_server(api):
+    for _ in range(5):
+        box = api.sandbox()
+        with concurrent.futures.ThreadPoolExecutor(12) as crowd:
+            answers = [crowd.submit(box.execute, "sleep 0.1") for _ in range(8)]
+            answers += [crowd.submit(api.post, f"{box.path}/pause"), crowd.submit(box.read, "/etc/hostname")]
+            box.delete().must(204)
+        statuses = {answer.result().status for answer in answers}
+        assert statuses <= {200, 404, 409}, statuses
+
+
 @pytest.mark.parametrize("ident", ["nosuchsandbox", "a" * 20, "x" * 300, "%2e%2e", "%00", "☃"])
 def test_what_is_not_there_is_not_found(api, ident):
     from urllib.parse import quote
