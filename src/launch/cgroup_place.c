@@ -20,6 +20,8 @@
 #define ENTER_AGAIN_MS 5000u /* processes of the one before us may still be dying */
 #define REMOVE_TRIES 64u     /* naps add up to about 0.3 s */
 #define MOVE_ROUNDS 64u
+#define MOVE_EAGER 4u /* rounds; then there are naps of MOVE_NAP between them */
+#define MOVE_NAP 2u
 #define KILL_CHUNK 64u
 
 static void cleanup_closedir(DIR **d)
@@ -320,11 +322,15 @@ static int left_to_move(int from_dir, const char *from, int to_dir, const char *
 	return left;
 }
 
+/* A process on its way out is moved no more but still listed, on a busy machine for a while. */
 int cgroup_move_all(int from_dir, const char *from, int to_dir, const char *to)
 {
 	int r = 1;
 
-	for (unsigned round = 0; r > 0 && round < MOVE_ROUNDS; round++)
+	for (unsigned round = 0; r > 0 && round < MOVE_ROUNDS; round++) {
+		if (round >= MOVE_EAGER)
+			cgroup_nap(MOVE_NAP);
 		r = left_to_move(from_dir, from, to_dir, to);
+	}
 	return r > 0 ? -EAGAIN : r;
 }
