@@ -128,8 +128,8 @@ void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 
 	/* What it clones has this session keyring, empty and without a way to reach it. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
-	if (!b || keep_only(sock, l) < 0 || fd_send(3, &pid, sizeof(pid), NULL, 0) < 0)
-		_exit(1);
+	if (!b || keep_only(sock, l) < 0 || fd_send(3, &pid, sizeof(pid), NULL, 0) < 0 || pid < 0)
+		_exit(1); /* whoever asks again hears the end: waiting, both would wait for good */
 	memset(b->stack, 0, sizeof(b->stack)); /* touched now, not by the first box */
 	for (;;) {
 		size_t nfds = FD_COUNT;
