@@ -1,8 +1,9 @@
 /* Holt's own doors: REST, server-sent events and WebSocket under /api/v1, health and metrics beside
  * it. Thin: everything that can be done is done by the services in `deps`.
  *
- * The end: http_server_free() first (it lets go of all requests), then api_free(), then what is in
- * `deps`; the loop does not run in between. */
+ * The end: http_server_close() first (it lets go of all requests but those that wait for an answer
+ * of a service), then api_free(), then what is in `deps`, then http_server_free(); the loop does
+ * not run in between. */
 #pragma once
 
 #include <stdint.h>

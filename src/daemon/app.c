@@ -441,7 +441,7 @@ static int open_loop(struct app *a, struct err *err)
 
 static void close_all(struct app *a)
 {
-	a->server = http_server_free(a->server);
+	http_server_close(a->server);
 	a->api = api_free(a->api);
 	a->machinery = machinery_stop(a->machinery);
 	a->sandboxes = sandboxes_free(a->sandboxes);
@@ -450,6 +450,7 @@ static void close_all(struct app *a)
 	a->minute = loop_timer_free(a->minute);
 	a->store_io = loop_io_free(a->store_io);
 	store_close(&a->store);
+	a->server = http_server_free(a->server);
 	a->keys = auth_keys_free(a->keys);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		a->signals[i] = loop_signal_free(a->signals[i]);

@@ -11,15 +11,6 @@ int64_t http_body_length(const struct http_request *r)
 	return r->head->body_length;
 }
 
-/* The client has left before, and so has the server. */
-static void on_too_late(void *user)
-{
-	struct http_request *r = user;
-
-	exchange_tell_gone(r);
-	exchange_over(r);
-}
-
 /* The client may wait for a sign that its body is wanted. One that already sends needs none. */
 static void take(struct http_request *r, enum body_mode mode)
 {
@@ -28,10 +19,7 @@ static void take(struct http_request *r, enum body_mode mode)
 	assert(r->active && r->body_mode == BODY_UNTAKEN && r->answer != ANSWER_ENDED);
 	r->body_mode = mode;
 	if (r->c.state == CONN_CLOSED) {
-		if (r->c.server) /* finds out at the end of the turn */
-			server_rebury(r->c.server, &r->c);
-		else if (loop_defer(r->c.loop, on_too_late, r) < 0)
-			on_too_late(r);
+		server_rebury(r->c.server, &r->c); /* finds out at the end of the turn */
 		return;
 	}
 	r->c.since_ms = loop_now_ms(r->c.loop);

@@ -47,7 +47,7 @@ struct conn {
 	struct list node; /* of the server's connections, or of its dead */
 	struct list todo_node;
 	unsigned todo;              /* what the end of the turn does: conn.c */
-	struct http_server *server; /* borrowed; NULL when it was freed before us */
+	struct http_server *server; /* borrowed */
 	struct loop *loop;          /* borrowed */
 	const struct conn_ops *ops;
 	struct loop_io *io;      /* owned */

@@ -67,6 +67,12 @@ void exchange_free(struct conn *c)
 	free(r);
 }
 
+void exchange_forget(struct conn *c)
+{
+	request_of(c)->active = false;
+	exchange_free(c);
+}
+
 /* A clean slate for the next request; memory is kept. */
 static void reset(struct http_request *r)
 {
@@ -93,7 +99,7 @@ static void report(struct http_request *r)
 {
 	const struct http_server *s = r->c.server;
 
-	if (r->reported || !s)
+	if (r->reported)
 		return;
 	r->reported = true;
 	if (s->o.done)
@@ -110,11 +116,7 @@ void exchange_over(struct http_request *r)
 	r->gone = r->drained = NULL;
 	r->tick = NULL;
 	if (c->state == CONN_CLOSED) {
-		/* Its client left long ago. Without a server nobody else would free it. */
-		if (!c->server)
-			exchange_free(c);
-		else
-			server_rebury(c->server, c);
+		server_rebury(c->server, c); /* its client left long ago */
 		return;
 	}
 	c->since_ms = loop_now_ms(c->loop);

@@ -72,7 +72,8 @@ struct http_request {
 
 /* Takes fd and tls. NULL without memory. */
 struct http_request *exchange_create(struct http_server *s, int fd, struct tls_session *tls);
-void exchange_free(struct conn *c); /* of one that is closed and not active */
+void exchange_free(struct conn *c);   /* of one that is closed and not active */
+void exchange_forget(struct conn *c); /* of a closed one that nobody will answer any more */
 /* A closed one that nobody knows any more. One that waits for a body in vain, or asked to be told
  * of a client that had left before, is told so here. */
 bool exchange_is_forgotten(struct conn *c);

@@ -61,7 +61,11 @@ struct http_server_options {
 
 int http_server_create(struct loop *l, const struct http_server_options *o,
 		       struct http_server **ret, struct err *err);
-/* Cuts all connections (their gone callbacks are called). Not from within a request's callback. */
+/* Cuts all connections (their gone callbacks are called) and listens no more. Not from within a
+ * request's callback. Takes NULL. */
+void http_server_close(struct http_server *s);
+/* The same if that has not been done, and forgets requests that nobody has answered: whoever could
+ * still answer one is freed between the two. Takes NULL. */
 struct http_server *http_server_free(struct http_server *s);
 /* "127.0.0.1:8765", "[::1]:8765", "localhost:0", ":8765" (all addresses), "unix:/path" (mode 0600,
  * a socket nobody listens on is replaced). tls (borrowed) may be NULL. May be called several

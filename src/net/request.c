@@ -165,7 +165,7 @@ struct loop *http_loop(const struct http_request *r)
 
 unsigned http_connections(const struct http_request *r)
 {
-	return r->c.server ? http_server_connections(r->c.server) : 0;
+	return http_server_connections(r->c.server);
 }
 
 void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_request *r),
@@ -173,6 +173,6 @@ void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_r
 {
 	r->gone = gone;
 	r->gone_user = user;
-	if (gone && r->c.state == CONN_CLOSED && r->c.server)
+	if (gone && r->c.state == CONN_CLOSED)
 		server_rebury(r->c.server, &r->c); /* left before: told at the end of the turn */
 }

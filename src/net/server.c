@@ -168,19 +168,25 @@ int http_server_create(struct loop *l, const struct http_server_options *o,
 	return 0;
 }
 
+void http_server_close(struct http_server *s)
+{
+	if (!s)
+		return;
+	server_close_listeners(s);
+	while (!list_is_empty(&s->conns))
+		conn_lose(LIST_ENTRY(s->conns.next, struct conn, node));
+	bury_dead(s);
+}
+
 struct http_server *http_server_free(struct http_server *s)
 {
 	struct conn *c;
 
 	if (!s)
 		return NULL;
-	server_close_listeners(s);
-	while (!list_is_empty(&s->conns))
-		conn_lose(LIST_ENTRY(s->conns.next, struct conn, node));
-	bury_dead(s);
-	/* Who has not answered yet will find nobody to answer, and frees his request by trying. */
+	http_server_close(s);
 	while ((c = take_first(&s->zombies)))
-		c->server = NULL;
+		exchange_forget(c);
 	loop_task_cancel(&s->turn);
 	s->sweep = loop_timer_free(s->sweep);
 	buf_done(&s->head);

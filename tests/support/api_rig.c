@@ -100,11 +100,12 @@ void rig_open(struct api_rig *rig)
 
 void rig_close(struct api_rig *rig)
 {
-	rig->server = http_server_free(rig->server);
+	http_server_close(rig->server);
 	rig->api = api_free(rig->api);
 	service_done(&rig->service);
 	rig->store_io = loop_io_free(rig->store_io);
 	store_close(&rig->store);
+	rig->server = http_server_free(rig->server);
 	rig->keys = auth_keys_free(rig->keys);
 	rig->metrics = metrics_free(rig->metrics);
 	rig->timer = loop_timer_free(rig->timer);

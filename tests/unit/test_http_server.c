@@ -681,16 +681,29 @@ static void who_watches_too_late_is_told_too(void **state)
 	net_client_open(&t->c, &t->g);
 }
 
-static void such_a_request_outlives_its_server(void **state)
+static void such_a_request_may_be_answered_when_all_is_closed(void **state)
 {
 	struct test *t = *state;
 
 	net_client_puts(&t->c, "GET /forget HTTP/1.1\r\n" H "\r\n");
 	net_rig_run_ms(&t->g, 20);
-	t->g.server = http_server_free(t->g.server);
-	http_reply(t->kept, 200, "text/plain", "x", 1); /* frees it: leaks are the sanitizer's */
+	http_server_close(t->g.server);
+	http_reply(t->kept, 200, "text/plain", "x", 1);
 	net_client_until_closed(&t->c);
 	assert_int_equal(t->c.got.len, 0);
+}
+
+static void such_a_request_goes_with_its_server(void **state)
+{
+	struct test *t = *state;
+
+	net_client_puts(&t->c, "GET /forget HTTP/1.1\r\n" H "\r\n");
+	net_rig_run_ms(&t->g, 20);
+	http_server_close(t->g.server);
+	net_client_until_closed(&t->c);
+	assert_string_equal(http_path(t->kept), "/forget"); /* its handler may come yet */
+	t->g.server = http_server_free(t->g.server);        /* leaks are the sanitizer's */
+	assert_int_equal(t->reports, 1);
 }
 
 static void a_body_wanted_too_late_is_told_to_be_gone(void **state)
@@ -706,10 +719,10 @@ static void a_body_wanted_too_late_is_told_to_be_gone(void **state)
 	assert_false(t->body_gone);
 	net_rig_until(&t->g, &t->body_gone);
 	net_client_open(&t->c, &t->g);
-	/* The same when the server is gone, too. */
+	/* The same when all is closed. */
 	net_client_puts(&t->c, "POST /forget HTTP/1.1\r\n" H "Content-Length: 5\r\n\r\nhel");
 	net_rig_run_ms(&t->g, 20);
-	t->g.server = http_server_free(t->g.server);
+	http_server_close(t->g.server);
 	t->body_gone = false;
 	http_body_stream(t->kept, &body_ops, t);
 	net_rig_until(&t->g, &t->body_gone);
@@ -840,7 +853,8 @@ int main(void)
 		T(a_client_that_leaves_in_the_answer_is_noticed),
 		T(a_request_nobody_watches_stays_until_it_is_answered),
 		T(who_watches_too_late_is_told_too),
-		T(such_a_request_outlives_its_server),
+		T(such_a_request_may_be_answered_when_all_is_closed),
+		T(such_a_request_goes_with_its_server),
 		T(a_body_wanted_too_late_is_told_to_be_gone),
 		T(an_aborted_answer_is_seen_to_be_incomplete),
 		T(an_answer_shorter_than_announced_is_cut),
