@@ -71,9 +71,10 @@ class Client:
     def count(self, box, handle):
         if len(box.counters) >= COUNTERS_MAX:
             return
-        answer = self.ask("POST", f"{handle.path}/executions", {"command": Counter.COMMAND, "background": True})
+        width = self.chance.choice(Counter.WIDTHS)
+        answer = self.ask("POST", f"{handle.path}/executions", {"command": Counter.command(width), "background": True})
         if self.judge(box, "count", answer, 202):
-            box.counters.append(Counter(answer.json["executionId"]))
+            box.counters.append(Counter(answer.json["executionId"], width))
 
     def read(self, box, handle):
         for counter in box.counters[:]:

@@ -12,13 +12,17 @@ PASSING = ("creating", "pausing", "resuming", "stopping")
 
 class Counter:
     """A program in the background that counts, and how far its output has been read. Whatever happens to
-    the daemon, the next byte read follows the last one."""
-    COMMAND = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done"
+    the daemon, the next byte read follows the last one. Wide numbers are soon more than the box keeps."""
+    WIDTHS = (1, 400)
 
-    def __init__(self, ident):
-        self.id, self.lock = ident, threading.Lock()
+    def __init__(self, ident, width):
+        self.id, self.width, self.lock = ident, width, threading.Lock()
         self.position, self.number, self.rest = 0, 0, b""
         self.is_cancelled = False
+
+    @staticmethod
+    def command(width):
+        return f"i=0; while :; do i=$((i+1)); printf '%0{width}d\\n' $i; sleep 0.02; done"
 
     def feed(self, page):
         """A page of output; the complaint, or None."""
@@ -32,7 +36,7 @@ class Counter:
             self.rest += data
         *lines, self.rest = self.rest.split(b"\n")
         for line in lines:
-            if line != b"%d" % (self.number + 1):
+            if line != b"%0*d" % (self.width, self.number + 1):
                 return f"behind {self.number} comes {line[:40]!r}"
             self.number += 1
         return None
