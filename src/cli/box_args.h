@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/options.h"
@@ -28,6 +29,38 @@ struct box_args {
 	int net, level;
 	bool json, tty;
 };
+
+/* The rows that fill a struct limits, for every command that asks for one. */
+#define LIMIT_OPTS(type_, member_)                                                         \
+	{ .name = "memory",                                                                \
+	  .letter = 'm',                                                                   \
+	  .type = OPT_SIZE,                                                                \
+	  .arg = "SIZE",                                                                   \
+	  .help = "memory limit (256M)",                                                   \
+	  .offset = offsetof(type_, member_.memory_bytes),                                 \
+	  .min = LIMIT_MEMORY_MIN,                                                         \
+	  .max = LIMIT_MEMORY_MAX },                                                       \
+		{ .name = "cpu",                                                           \
+		  .letter = 'c',                                                           \
+		  .type = OPT_CPU,                                                         \
+		  .arg = "CORES",                                                          \
+		  .help = "share of the processors: 0.5, 2, 250m (0.5)",                   \
+		  .offset = offsetof(type_, member_.cpu_milli),                            \
+		  .min = LIMIT_CPU_MIN,                                                    \
+		  .max = LIMIT_CPU_MAX },                                                  \
+		{ .name = "pids",                                                          \
+		  .type = OPT_COUNT,                                                       \
+		  .arg = "N",                                                              \
+		  .help = "processes and threads (64)",                                    \
+		  .offset = offsetof(type_, member_.pids),                                 \
+		  .min = LIMIT_PIDS_MIN,                                                   \
+		  .max = LIMIT_PIDS_MAX },                                                 \
+	{                                                                                  \
+		.name = "disk", .type = OPT_SIZE, .arg = "SIZE",                           \
+		.help = "everything writable together (half of the memory, at most 512M)", \
+		.offset = offsetof(type_, member_.disk_bytes), .min = LIMIT_DISK_MIN,      \
+		.max = LIMIT_MEMORY_MAX                                                    \
+	}
 
 extern const char *const box_net_names[], *const box_level_names[];
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "cli/box_args.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "spec/launch.h"
 #include "json/jw.h"
 
 #define TIME_MAX_MS (8760ull * 3600 * 1000) /* the daemon has its own, shorter maximum */
@@ -36,36 +36,7 @@ const struct opt sandbox_create_opts[] = {
 	  .arg = "NAME",
 	  .help = "what it is made of: python (the default), node, bash, base",
 	  .offset = AT(template) },
-	{ .name = "memory",
-	  .letter = 'm',
-	  .type = OPT_SIZE,
-	  .arg = "SIZE",
-	  .help = "memory limit (256M)",
-	  .offset = AT(limits.memory_bytes),
-	  .min = LIMIT_MEMORY_MIN,
-	  .max = LIMIT_MEMORY_MAX },
-	{ .name = "cpu",
-	  .letter = 'c',
-	  .type = OPT_CPU,
-	  .arg = "CORES",
-	  .help = "share of the processors: 0.5, 2, 250m (0.5)",
-	  .offset = AT(limits.cpu_milli),
-	  .min = LIMIT_CPU_MIN,
-	  .max = LIMIT_CPU_MAX },
-	{ .name = "pids",
-	  .type = OPT_COUNT,
-	  .arg = "N",
-	  .help = "processes and threads (64)",
-	  .offset = AT(limits.pids),
-	  .min = LIMIT_PIDS_MIN,
-	  .max = LIMIT_PIDS_MAX },
-	{ .name = "disk",
-	  .type = OPT_SIZE,
-	  .arg = "SIZE",
-	  .help = "everything writable together (half of the memory)",
-	  .offset = AT(limits.disk_bytes),
-	  .min = LIMIT_DISK_MIN,
-	  .max = LIMIT_MEMORY_MAX },
+	LIMIT_OPTS(struct create_args, limits),
 	{ .name = "timeout",
 	  .type = OPT_DURATION,
 	  .arg = "TIME",
