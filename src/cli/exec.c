@@ -40,12 +40,26 @@ static int exec_in_box(const struct exec_args *args, int argc, char **argv)
 	return run_in_box(&req);
 }
 
+static bool is_behind_dashes(char **argv, int n)
+{
+	return n > 1 && strcmp(argv[n - 1], "--") == 0;
+}
+
 /* "ID --": what stands alone before the two dashes names a sandbox. */
 static bool names_sandbox(int argc, char **argv, int n)
 {
-	bool dashes_before = n > 1 && strcmp(argv[n - 1], "--") == 0;
+	return !is_behind_dashes(argv, n) && n + 1 < argc && strcmp(argv[n + 1], "--") == 0;
+}
 
-	return !dashes_before && n + 1 < argc && strcmp(argv[n + 1], "--") == 0;
+/* "ID --option ... --": meant for us, but behind the operand it would be the command's. */
+static bool has_options_behind(int argc, char **argv, int n)
+{
+	if (is_behind_dashes(argv, n) || n + 1 >= argc || argv[n + 1][0] != '-')
+		return false;
+	for (int i = n + 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return true;
+	return false;
 }
 
 int cmd_exec(const struct command *cmd, int argc, char **argv)
@@ -59,6 +73,11 @@ int cmd_exec(const struct command *cmd, int argc, char **argv)
 	if (names_sandbox(argc, argv, n)) {
 		sandbox = argv[n];
 		n += 2;
+	} else if (has_options_behind(argc, argv, n)) {
+		cli_say("options stand before the sandbox: holt exec %.60s ... %.60s -- COMMAND",
+			argv[n + 1], argv[n]);
+		cli_hint("in a new box: holt exec -- %.60s %.60s ...", argv[n], argv[n + 1]);
+		return CLI_USAGE;
 	}
 	if (n == argc) {
 		cli_say("nothing to run");

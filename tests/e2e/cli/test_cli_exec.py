@@ -184,10 +184,20 @@ def test_options_that_exclude_each_other_are_refused(cli, box):
     assert cli.fails("exec", box, "--")[0] == "holt: nothing to run"
 
 
+def test_options_behind_the_sandbox_are_refused_with_the_right_order(cli, box):
+    assert cli.fails("exec", box, "--timeout", "5", "--", "true") == [
+        f"holt: options stand before the sandbox: holt exec --timeout ... {box} -- COMMAND",
+        f"hint: in a new box: holt exec -- {box} --timeout ..."]
+    assert "options stand before" in cli.fails("exec", box, "-t", "--", "true")[0]
+    assert cli.must("exec", box, "--", "echo", "-n", "--", "x") == "-- x"
+
+
 def test_without_an_id_no_daemon_is_needed(cli):
     away = cli.with_env(HOLT_URL="http://127.0.0.1:1")
     assert away.must("exec", "--", "echo", "own box") == "own box\n"
     assert away.must("exec", "--", "echo", "--", "x") == "-- x\n"
+    assert away.must("exec", "--", "echo", "-n", "--", "x") == "-- x"
+    assert away.must("exec", "echo", "-n", "x") == "x"
 
 
 # --- in the background ---------------------------------------------------------------------------
