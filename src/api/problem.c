@@ -17,7 +17,8 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Texts of 5xx are ours: what the machinery says about itself is for the log. */
+/* Texts of 5xx are ours: what the machinery says about itself is for the log. But why the machine
+ * makes no sandbox (EREMOTEIO) is nothing that we know a better word for. */
 static const struct problem problems[] = {
 	{ EINVAL, PROBLEM_HERE, 400, NULL, 0 },
 	{ E2BIG, PROBLEM_HERE, 400, NULL, 0 },
@@ -40,6 +41,7 @@ static const struct problem problems[] = {
 	{ EROFS, PROBLEM_HERE, 503, "the store cannot be written to", 5 },
 	{ EIO, PROBLEM_HERE, 503, "the store has failed", 5 },
 	{ EUCLEAN, PROBLEM_HERE, 503, "the store is damaged", 60 },
+	{ EREMOTEIO, PROBLEM_HERE, 503, NULL, 5 },
 	{ ESTALE, PROBLEM_HERE, 503, "the store is gone", 60 },
 
 	{ EINVAL, PROBLEM_IN_BOX, 400, NULL, 0 },

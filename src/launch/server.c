@@ -234,7 +234,7 @@ static int check_nofile(const struct launch *l, const struct limits *limits, str
 	if (!l->rootless || getrlimit(RLIMIT_NOFILE, &own) < 0 ||
 	    limits->nofile <= own.rlim_max / 2)
 		return 0;
-	return err_set(err, EINVAL, "nofile is %u, at most %llu without root", limits->nofile,
+	return err_set(err, ERANGE, "nofile is %u, at most %llu without root", limits->nofile,
 		       (unsigned long long)own.rlim_max / 2);
 }
 

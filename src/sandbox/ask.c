@@ -22,6 +22,19 @@ struct ask_call {
 	uint64_t until_ms;
 };
 
+struct err ask_error(const struct provider_reply *r)
+{
+	static const int told_as_they_are[] = { ERANGE, EDQUOT, EPIPE, EAGAIN, ENOMEM };
+	struct err err = { 0 };
+	int code = EREMOTEIO;
+
+	for (size_t i = 0; i < sizeof(told_as_they_are) / sizeof(told_as_they_are[0]); i++)
+		if (r->code == -told_as_they_are[i])
+			code = -r->code;
+	(void)err_set(&err, code, "%s", r->text);
+	return err;
+}
+
 static int submit(struct ask_call *c, provider_cb cb, struct err *err)
 {
 	const struct provider *p = &c->flight.all->provider;

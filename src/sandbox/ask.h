@@ -3,6 +3,7 @@
  * is refused at once; never when the registry is gone. */
 #pragma once
 
+#include "base/err.h"
 #include "provider/provider.h"
 
 struct sandboxes;
@@ -29,6 +30,10 @@ struct ask {
 	void (*drop)(void *user);
 };
 
+/* What a caller is told of a reply that failed. He was checked before the provider was asked, so it
+ * is the machine's trouble, EREMOTEIO with the provider's text; but for what the provider says of
+ * his wish (ERANGE, EDQUOT), and what is over soon (EPIPE, EAGAIN, ENOMEM). */
+struct err ask_error(const struct provider_reply *r);
 void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user);
 /* The provider is there: those that wait are asked. */
 void ask_flush(struct sandboxes *all);

@@ -68,7 +68,7 @@ static void on_frozen(void *user, const struct provider_reply *reply)
 	if (sb->state != SANDBOX_PAUSING) {
 		tell_busy(sb, WAIT_PAUSE);
 	} else if (reply->code < 0) {
-		(void)err_set(&err, -reply->code, "%s", reply->text);
+		err = ask_error(reply);
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 		reaper_note(sb);
 		sandbox_tell(sb, WAIT_PAUSE, &err);
@@ -139,7 +139,7 @@ static void on_thawed(void *user, const struct provider_reply *reply)
 	if (sb->state != SANDBOX_RESUMING) {
 		tell_busy(sb, WAIT_RESUME);
 	} else if (reply->code < 0) {
-		(void)err_set(&err, -reply->code, "%s", reply->text);
+		err = ask_error(reply);
 		sandbox_set_state(sb, SANDBOX_PAUSED);
 		sandbox_tell(sb, WAIT_RESUME, &err);
 	} else if (sb->guest && !sb->is_guest_ready) {

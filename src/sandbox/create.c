@@ -83,7 +83,7 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 
 	sb->claim_us = (clock_now_ns() - sb->began_ns) / 1000;
 	if (r < 0)
-		(void)err_set(&err, -r, "%s", reply->text);
+		err = ask_error(reply);
 	else
 		r = take_box(sb, reply->box, &err);
 	if (r < 0) {

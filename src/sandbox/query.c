@@ -322,7 +322,7 @@ static void on_pool(void *user, const struct provider_reply *r)
 	struct metrics *m = p->all->metrics;
 
 	if (r->code < 0)
-		(void)err_set(&p->err, -r->code, "%s", r->text);
+		p->err = ask_error(r);
 	p->state = r->pool;
 	if (r->code == 0) {
 		metrics_set(m, METRIC_POOL_SIZE, LABELS(p->row->name), r->pool.ready);

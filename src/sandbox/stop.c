@@ -86,7 +86,7 @@ static void on_destroyed(void *user, const struct provider_reply *r)
 	} else if (r->code == 0 || r->code == -ENOENT) {
 		stop_gone(sb);
 	} else {
-		(void)err_set(&err, -r->code, "%s", r->text);
+		err = ask_error(r);
 		sandbox_tell(sb, WAIT_END, &err);
 		tick_need(sb->all);
 	}

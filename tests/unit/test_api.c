@@ -302,6 +302,8 @@ static void an_errno_becomes_one_answer(void **state)
 		{ EROFS, 503, "service_unavailable", false },
 		{ EIO, 503, "service_unavailable", false },
 		{ ENOMEM, 503, "service_unavailable", false },
+		{ ERANGE, 400, "invalid_request", true },
+		{ EREMOTEIO, 503, "service_unavailable", true },
 		{ EFAULT, 500, "internal_error", false },
 		{ ENOTSUP, 500, "internal_error", false },
 	};

@@ -155,7 +155,10 @@ static void creating_that_fails_at_any_step_leaves_nothing(void **state)
 		int want;
 	} cases[] = {
 		{ "claim refused at once", EDQUOT, 1, 0, 0, EDQUOT },
-		{ "claim refused", ENOSPC, 0, 0, 0, ENOSPC },
+		{ "a limit that only the launcher knows", ERANGE, 0, 0, 0, ERANGE },
+		{ "a mount that failed", EINVAL, 0, 0, 0, EREMOTEIO },
+		{ "a namespace that is denied", EPERM, 0, 0, 0, EREMOTEIO },
+		{ "no space for a box", ENOSPC, 0, 0, 0, EREMOTEIO },
 		{ "row not written", 0, 0, ENOSPC, 0, ENOSPC },
 		{ "row refused", 0, 0, 0, 1, EAGAIN },
 	};
@@ -178,6 +181,8 @@ static void creating_that_fails_at_any_step_leaves_nothing(void **state)
 		rig_run(&rig);
 		assert_int_equal(t.calls, 1);
 		assert_int_equal(t.err.code, cases[i].want);
+		if (cases[i].claim_fails)
+			assert_string_equal(t.err.text, "claim refused");
 		assert_nothing_left(&rig);
 		assert_null(sandboxes_find(rig.all, "web", "ann"));
 	}
@@ -445,7 +450,7 @@ static void a_box_that_cannot_be_destroyed_is_tried_again(void **state)
 	rig.fake.fail_with = EIO;
 	sandbox_delete(sb, "deleted", rig_told, &t);
 	rig_run(&rig);
-	assert_int_equal(t.err.code, EIO);
+	assert_int_equal(t.err.code, EREMOTEIO);
 	assert_int_equal(rig_state(sb), SANDBOX_STOPPING);
 	assert_int_equal(rig.fake.live, 1);
 	rig_tick(&rig, 1);
@@ -794,7 +799,7 @@ static void a_freeze_that_fails_leaves_it_running_and_a_thaw_that_fails_paused(v
 	rig.fake.fail_in = 1;
 	sandbox_pause(sb, rig_told, &t);
 	rig_run(&rig);
-	assert_int_equal(t.err.code, ENOSYS);
+	assert_int_equal(t.err.code, EREMOTEIO);
 	assert_int_equal(rig_state(sb), SANDBOX_RUNNING);
 	sandbox_pause(sb, rig_told, &t);
 	rig_run(&rig);
@@ -802,7 +807,7 @@ static void a_freeze_that_fails_leaves_it_running_and_a_thaw_that_fails_paused(v
 	rig.fake.fail_in = 1;
 	sandbox_resume(sb, rig_told, &t);
 	rig_run(&rig);
-	assert_int_equal(t.err.code, ENOSYS);
+	assert_int_equal(t.err.code, EREMOTEIO);
 	assert_int_equal(rig_state(sb), SANDBOX_PAUSED);
 	assert_int_equal(sb->remaining_ms, 600000);
 	rig_close(&rig);
