@@ -54,7 +54,7 @@ struct loop *loop_free(struct loop *l)
 
 	if (!l)
 		return NULL;
-	/* Those of loop_defer() are ours to free, and each was promised its call. */
+	/* Each was promised its call: it may be what frees the task's object. */
 	while (!list_is_empty(&l->tasks))
 		run_tasks(l);
 	uv_close((uv_handle_t *)&l->idle, NULL);
@@ -108,33 +108,6 @@ void loop_task_post(struct loop *l, struct loop_task *t)
 void loop_task_cancel(struct loop_task *t)
 {
 	list_remove(&t->node);
-}
-
-struct deferral {
-	struct loop_task task;
-	void (*run)(void *user);
-	void *user;
-};
-
-static void run_deferral(void *user)
-{
-	struct deferral *d = user;
-
-	d->run(d->user);
-	free(d);
-}
-
-int loop_defer(struct loop *l, void (*run)(void *user), void *user)
-{
-	struct deferral *d = malloc(sizeof(*d));
-
-	if (!d)
-		return -ENOMEM;
-	d->run = run;
-	d->user = user;
-	loop_task_init(&d->task, run_deferral, d);
-	loop_task_post(l, &d->task);
-	return 0;
 }
 
 struct work {

@@ -69,5 +69,3 @@ struct loop_task {
 void loop_task_init(struct loop_task *t, void (*run)(void *user), void *user);
 void loop_task_post(struct loop *l, struct loop_task *t); /* a posted one stays posted, once */
 void loop_task_cancel(struct loop_task *t);               /* also when it is not posted */
-/* The same without an object; cannot be cancelled. -ENOMEM. */
-int loop_defer(struct loop *l, void (*run)(void *user), void *user);

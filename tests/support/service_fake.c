@@ -54,8 +54,10 @@ struct service_call *service_call(struct sandboxes *all, void (*run)(struct serv
 {
 	struct service_call *c = calloc(1, sizeof(*c));
 
-	if (!c || loop_defer(all->loop, run_call, c) < 0)
+	if (!c)
 		abort();
+	loop_task_init(&c->task, run_call, c);
+	loop_task_post(all->loop, &c->task);
 	c->run = run;
 	c->all = all;
 	c->user = user;

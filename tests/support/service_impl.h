@@ -1,6 +1,7 @@
 /* The inside of service_fake.h, shared by its files. */
 #pragma once
 
+#include "loop/loop.h"
 #include "service_fake.h"
 
 struct sandbox {
@@ -17,6 +18,7 @@ struct sandbox {
 
 /* Calls back from the loop. */
 struct service_call {
+	struct loop_task task;
 	void (*run)(struct service_call *c);
 	struct sandboxes *all;
 	struct sandbox *sb;
