@@ -37,7 +37,7 @@ static const struct api_row {
 } api_rows[] = {
 	{ "POST execute of /bin/true, live sandbox", "/execute", RUN_TRUE, "", BARE_TRUE, 1.6,
 	  THINK_MS, "{}" },
-	{ "the same, which is bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS,
+	{ "the same, as bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS,
 	  "{}" },
 	{ "/bin/true without a shell (argv)", "/executions", ARGV_TRUE, "", BARE_TRUE, 1.6,
 	  THINK_MS, "{}" },

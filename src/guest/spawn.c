@@ -182,6 +182,8 @@ IN_CHILD static int run_child(void *arg)
 	struct start *s = arg;
 
 	if (prepare(s) == 0) {
+		if (s->plan->plain) /* if it fails, argv says why */
+			(void)syscall(SYS_execve, s->plan->plain[0], s->plan->plain, s->plan->envp);
 		if (s->search)
 			exec_search(s);
 		else

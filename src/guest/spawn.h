@@ -22,6 +22,7 @@ struct spawned {
 struct spawn_plan {
 	const char *const *argv; /* argv[0] without a slash is looked up in envp's PATH */
 	const char *const *envp;
+	const char *const *plain; /* tried before argv, its first an absolute path; NULL: none */
 	const struct user *user;
 	const char *cwd; /* "": the user's home, or / where that cannot be entered */
 	uint8_t flags;   /* EXEC_PTY, EXEC_STDIN */

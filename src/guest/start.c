@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +9,20 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "guest/exec.h"
+#include "guest/plain.h"
 #include "guest/user.h"
 
 #define LOGIN_VARS 4
+#define SHELL_VARS 3
 #define PREFIX_ARGS 4
 
 /* What execve() gets: the request's strings, and the few that we add. */
 struct command {
 	const char *argv[PREFIX_ARGS + GUEST_ARGS_MAX + 1];
-	const char *envp[GUEST_ARGS_MAX + LOGIN_VARS + 1];
+	const char *envp[GUEST_ARGS_MAX + LOGIN_VARS + SHELL_VARS + 1];
 	char login[LOGIN_VARS][USER_PATH_MAX + 16];
+	char pwd[PATH_MAX + 8], program[PLAIN_MAX + 8];
+	struct plain plain;
 };
 
 /* How an interpreter is told to run code when none waits. */
@@ -74,6 +79,25 @@ static void fill_envp(struct command *c, const struct guest_exec *e, const struc
 	c->envp[n] = NULL;
 }
 
+/* What a shell would have added for the program. It finds them as good when it has to run after
+ * all. */
+static void add_shell_vars(struct command *c, const struct guest_exec *e)
+{
+	size_t n = 0;
+
+	while (c->envp[n])
+		n++;
+	if (e->cwd[0] == '/' && !has_var(e, "PWD") &&
+	    str_format(c->pwd, sizeof(c->pwd), "PWD=%s", e->cwd) == 0)
+		c->envp[n++] = c->pwd;
+	if (!has_var(e, "SHLVL"))
+		c->envp[n++] = "SHLVL=0";
+	if (!has_var(e, "_") &&
+	    str_format(c->program, sizeof(c->program), "_=%s", c->plain.argv[0]) == 0)
+		c->envp[n++] = c->program;
+	c->envp[n] = NULL;
+}
+
 static int start_cold(struct guest *g, const struct guest_exec *e, uint64_t mark,
 		      struct spawned *ret, struct err *err)
 {
@@ -93,6 +117,10 @@ static int start_cold(struct guest *g, const struct guest_exec *e, uint64_t mark
 		return r;
 	fill_argv(&c, e);
 	fill_envp(&c, e, &u);
+	if ((e->flags & EXEC_SHELL) && plain_env(c.envp) && plain_split(e->argv[2], &c.plain)) {
+		add_shell_vars(&c, e);
+		plan.plain = c.plain.argv;
+	}
 	plan.argv = c.argv;
 	plan.envp = c.envp;
 	plan.user = &u;

@@ -37,6 +37,7 @@ static const struct {
 static void set_shell(struct guest_exec *e, const char *command)
 {
 	e->kind = EXEC_COMMAND;
+	e->flags |= EXEC_SHELL;
 	e->argv[0] = SHELL;
 	e->argv[1] = "-c";
 	e->argv[2] = command;

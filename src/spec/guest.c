@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXEC_FLAGS (EXEC_PTY | EXEC_STDIN | EXEC_LOGIN | EXEC_KEEP)
+#define EXEC_FLAGS (EXEC_PTY | EXEC_STDIN | EXEC_LOGIN | EXEC_KEEP | EXEC_SHELL)
 #define EXIT_FLAGS \
 	(EXIT_TIMED_OUT | EXIT_TRUNCATED | EXIT_CANCELLED | EXIT_SIGNALED | EXIT_LEFTOVERS)
 #define LIVE_FLAGS (LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM)
@@ -79,6 +79,8 @@ static int check_exec(const struct guest_exec *e)
 		return -EINVAL;
 	/* A command has a program and no code: one of the two would be ignored silently. */
 	if (e->kind == EXEC_COMMAND && (e->argc == 0 || e->code[0] != '\0'))
+		return -EINVAL;
+	if ((e->flags & EXEC_SHELL) && (e->kind != EXEC_COMMAND || e->argc != 3))
 		return -EINVAL;
 	return check_env(e);
 }

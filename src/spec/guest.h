@@ -74,6 +74,8 @@ enum guest_exec_flag {
 	EXEC_LOGIN = 1 << 2, /* HOME, USER, LOGNAME and SHELL from the box's passwd file */
 	EXEC_KEEP = 1 << 3,  /* it outlives the connection; its end is kept until G_ACK. G_ERROR
 				needs none */
+	EXEC_SHELL = 1 << 4, /* argv is a shell, "-c" and a line, which may be run without the shell
+				where that makes no difference */
 };
 
 enum guest_exec_kind {

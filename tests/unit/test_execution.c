@@ -96,7 +96,7 @@ a_command_runs_in_a_shell_and_its_end_is_recorded_before_the_box_forgets_it(void
 	assert_string_equal(e.argv[2], "echo hello");
 	assert_string_equal(e.cwd, "/workspace");
 	assert_int_equal(e.timeout_ms, 30000);
-	assert_int_equal(e.flags, EXEC_LOGIN | EXEC_KEEP);
+	assert_int_equal(e.flags, EXEC_LOGIN | EXEC_KEEP | EXEC_SHELL);
 	assert_true(id_is_valid(e.tag));
 	rig_say_started(box, id, 7);
 	rig_run(&rig);
@@ -163,7 +163,7 @@ static void each_kind_of_request_becomes_what_the_box_runs(void **state)
 		  30000 },
 		{ { .kind = EXECUTION_CODE, .language = "bash", .code = "true" },
 		  EXEC_COMMAND,
-		  0,
+		  EXEC_SHELL,
 		  "/bin/bash",
 		  "true",
 		  "",
@@ -177,26 +177,32 @@ static void each_kind_of_request_becomes_what_the_box_runs(void **state)
 		  0 },
 		{ { .kind = EXECUTION_PTY, .command = "top" },
 		  EXEC_COMMAND,
-		  EXEC_PTY | EXEC_STDIN,
+		  EXEC_PTY | EXEC_STDIN | EXEC_SHELL,
 		  "/bin/bash",
 		  "top",
 		  "",
 		  0 },
 		{ { .command = "cat", .has_stdin = true },
 		  EXEC_COMMAND,
-		  EXEC_STDIN,
+		  EXEC_STDIN | EXEC_SHELL,
 		  "/bin/bash",
 		  "cat",
 		  "",
 		  30000 },
 		{ { .command = "x", .background = true },
 		  EXEC_COMMAND,
-		  0,
+		  EXEC_SHELL,
 		  "/bin/bash",
 		  "x",
 		  "",
 		  0 },
-		{ { .command = "x", .timeout_ms = 5 }, EXEC_COMMAND, 0, "/bin/bash", "x", "", 5 },
+		{ { .command = "x", .timeout_ms = 5 },
+		  EXEC_COMMAND,
+		  EXEC_SHELL,
+		  "/bin/bash",
+		  "x",
+		  "",
+		  5 },
 	};
 	struct sandbox_rig rig;
 	struct sandbox *sb;

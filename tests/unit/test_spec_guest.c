@@ -328,7 +328,10 @@ static void an_execution_out_of_bounds_is_refused(void **state)
 	e.kind = EXEC_KIND_COUNT;
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e = exec_example;
-	e.flags = 1 << 4;
+	e.flags = 1 << 5;
+	assert_int_equal(try_exec(&e), -EINVAL);
+	e.flags = EXEC_SHELL;
+	e.argc = 2; /* no line behind the shell */
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e = exec_example;
 	e.argc = 0;
