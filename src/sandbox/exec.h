@@ -17,7 +17,7 @@
 struct execution;   /* opaque */
 struct exec_reader; /* opaque */
 
-enum execution_kind { EXECUTION_COMMAND, EXECUTION_CODE, EXECUTION_PTY };
+enum execution_kind { EXECUTION_COMMAND, EXECUTION_CODE, EXECUTION_PTY, EXECUTION_KIND_COUNT };
 enum execution_state {
 	EXECUTION_RUNNING,
 	EXECUTION_EXITED,      /* by itself, by a signal, a deadline or a cancel: see flags */

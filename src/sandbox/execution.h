@@ -129,4 +129,7 @@ void executions_clean_spool(struct sandboxes *all);
 struct execution_row;
 int execution_content(const struct exec_request *req, char **ret); /* JSON; -ENOMEM */
 void execution_fill_row(const struct execution *x, struct execution_row *ret);
+/* Whether its numbers are such as we write: names are looked up by them. Says so when not. */
+bool execution_row_is_sound(const struct execution_row *row);
+/* A damaged one reads as an execution that failed. */
 void execution_read_row(const struct execution_row *row, struct exec_info *ret);

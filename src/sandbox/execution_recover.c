@@ -47,7 +47,7 @@ static int add_row(struct sandboxes *all, const struct execution_row *row)
 		exec_unref(x);
 		return -ENOMEM;
 	}
-	x->kind = row->kind;
+	x->kind = execution_row_is_sound(row) ? row->kind : EXECUTION_COMMAND;
 	x->flags = row->flags;
 	x->guest_id = row->guest_id;
 	x->started_ms = row->started_ms;

@@ -1,12 +1,14 @@
 /* An execution as the store keeps it. */
 #include <errno.h>
+#include <signal.h>
 
+#include "base/log.h"
 #include "sandbox/execution.h"
 #include "json/jw.h"
 
 static void write_what(struct jw *w, const struct exec_request *req)
 {
-	static const char *const types[] = {
+	static const char *const types[EXECUTION_KIND_COUNT] = {
 		[EXECUTION_COMMAND] = "command", [EXECUTION_CODE] = "code", [EXECUTION_PTY] = "pty"
 	};
 
@@ -79,6 +81,16 @@ void execution_fill_row(const struct execution *x, struct execution_row *ret)
 	};
 }
 
+bool execution_row_is_sound(const struct execution_row *row)
+{
+	bool is = row->kind < EXECUTION_KIND_COUNT && row->state < EXECUTION_STATE_COUNT &&
+		  row->signal >= 0 && row->signal < _NSIG;
+
+	if (!is)
+		log_warn("sandbox", "the record of execution %s is damaged", row->id);
+	return is;
+}
+
 void execution_read_row(const struct execution_row *row, struct exec_info *ret)
 {
 	*ret = (struct exec_info){
@@ -99,4 +111,11 @@ void execution_read_row(const struct execution_row *row, struct exec_info *ret)
 		.output_begin = row->output_start,
 		.output_end = row->output_bytes,
 	};
+	if (execution_row_is_sound(row))
+		return;
+	ret->kind = EXECUTION_COMMAND;
+	ret->state = EXECUTION_FAILED;
+	ret->exit_code = -1;
+	ret->signal = 0;
+	ret->reason = "its record is damaged";
 }

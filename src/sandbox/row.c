@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "json/jv.h"
 #include "json/jw.h"
 
@@ -121,16 +122,17 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	int r;
 
 	*ret = (struct row_info){ 0 };
-	if (row->state >= SANDBOX_STATE_COUNT)
-		return -EINVAL;
-	r = read_spec(row->spec, &i->limits);
+	r = row->state < SANDBOX_STATE_COUNT ? read_spec(row->spec, &i->limits) : -EUCLEAN;
 	if (r == 0)
 		r = pairs_parse(row->env, &ret->env);
 	if (r == 0)
 		r = pairs_parse(row->metadata, &ret->metadata);
 	if (r < 0) {
 		row_info_done(ret);
-		return r;
+		if (r == -ENOMEM)
+			return r;
+		log_warn("sandbox", "the record of sandbox %s is damaged", row->id);
+		return -EUCLEAN;
 	}
 	i->id = row->id;
 	i->owner = row->owner;

@@ -18,6 +18,6 @@ struct row_info {
 	struct sandbox_info info; /* texts are borrowed from the row and from here */
 	struct pairs env, metadata;
 };
-/* -EINVAL when it is damaged, -ENOMEM. */
+/* -EUCLEAN when it is damaged, -ENOMEM. */
 int row_read(const struct sandbox_row *row, struct row_info *ret);
 void row_info_done(struct row_info *i);

@@ -544,6 +544,107 @@ static void one_in_a_frozen_box_is_found_again_when_that_is_resumed(void **state
 	rig_close(&rig);
 }
 
+struct infos {
+	size_t n;
+};
+
+static void check_failed(struct infos *to, const struct exec_info *info)
+{
+	assert_int_equal(info->state, EXECUTION_FAILED);
+	assert_int_equal(info->kind, EXECUTION_COMMAND);
+	assert_int_equal(info->signal, 0);
+	assert_string_equal(info->reason, "its record is damaged");
+	to->n++;
+}
+
+static void on_damaged(void *user, const struct exec_info *info, const struct output *output,
+		       const struct err *err)
+{
+	assert_null(err);
+	assert_null(output);
+	check_failed(user, info);
+}
+
+static void on_damaged_list(void *user, const struct exec_info *infos, size_t n, bool more,
+			    const struct err *err)
+{
+	assert_null(err);
+	assert_false(more);
+	for (size_t i = 0; i < n; i++)
+		check_failed(user, &infos[i]);
+}
+
+static void a_record_with_impossible_numbers_reads_as_a_failure(void **state)
+{
+	static const struct {
+		uint8_t kind, state;
+		int32_t signal;
+	} rows[] = {
+		{ EXECUTION_KIND_COUNT, EXECUTION_EXITED, 0 },
+		{ 255, EXECUTION_EXITED, 0 },
+		{ EXECUTION_CODE, EXECUTION_STATE_COUNT, 0 },
+		{ EXECUTION_CODE, 255, 0 },
+		{ EXECUTION_CODE, EXECUTION_EXITED, INT32_MAX },
+		{ EXECUTION_CODE, EXECUTION_EXITED, -1 },
+	};
+	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	struct sandbox_rig rig;
+	struct infos got = { 0 };
+	struct sandbox *sb;
+	char id[ID_LEN + 1];
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	for (size_t i = 0; i < n; i++) {
+		struct execution_row row = { .id = id,
+					     .sandbox_id = sb->id,
+					     .owner = "ann",
+					     .kind = rows[i].kind,
+					     .state = rows[i].state,
+					     .signal = rows[i].signal,
+					     .reason = "",
+					     .content = "null" };
+
+		id_make(id);
+		assert_int_equal(store_put_execution(&rig.store, &row, NULL, NULL), 0);
+		exec_get(rig.all, sb->id, "ann", id, on_damaged, &got);
+		rig_run(&rig);
+		assert_int_equal(got.n, i + 1);
+	}
+	got.n = 0;
+	exec_list(rig.all, sb->id, "ann", 0, NULL, 50, on_damaged_list, &got);
+	rig_run(&rig);
+	assert_int_equal(got.n, n);
+	rig_close(&rig);
+}
+
+static void one_that_ran_with_an_impossible_kind_goes_on_as_a_command(void **state)
+{
+	struct sandbox_rig rig;
+	struct exec_info info;
+	struct sandbox *sb;
+	char id[ID_LEN + 1];
+	struct execution_row row = { .id = id,
+				     .owner = "ann",
+				     .kind = 255,
+				     .is_live = true,
+				     .reason = "",
+				     .content = "null" };
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	id_make(id);
+	row.sandbox_id = sb->id;
+	assert_int_equal(store_put_execution(&rig.store, &row, NULL, NULL), 0);
+	restart(&rig);
+	sb = sandboxes_find(rig.all, "web", "ann");
+	exec_info(exec_find(sb, id), &info);
+	assert_int_equal(info.kind, EXECUTION_COMMAND);
+	rig_close(&rig);
+}
+
 static void files_of_nobody_are_removed(void **state)
 {
 	struct sandbox_rig rig;
@@ -623,6 +724,8 @@ int main(void)
 		cmocka_unit_test(a_name_that_cannot_be_ours_is_cancelled_and_forgotten),
 		cmocka_unit_test(one_of_another_sandbox_is_not_believed),
 		cmocka_unit_test(one_in_a_frozen_box_is_found_again_when_that_is_resumed),
+		cmocka_unit_test(a_record_with_impossible_numbers_reads_as_a_failure),
+		cmocka_unit_test(one_that_ran_with_an_impossible_kind_goes_on_as_a_command),
 		cmocka_unit_test(files_of_nobody_are_removed),
 		cmocka_unit_test(a_connection_that_is_lost_and_found_loses_nothing),
 	};

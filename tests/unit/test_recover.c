@@ -214,17 +214,48 @@ static void a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever(vo
 	rig_close(&rig);
 }
 
-static void a_damaged_row_is_an_end(void **state)
+static void on_looked_up(void *user, const struct sandbox_info *info, const struct err *err)
+{
+	assert_null(info);
+	*(struct err *)user = *err;
+}
+
+static void a_damaged_row_of_an_ended_one_is_told_as_such(void **state)
+{
+	struct sandbox_rig rig;
+	struct err err = { 0 };
+	char id[ID_LEN + 1];
+	struct sandbox_row row = { .id = id,
+				   .owner = "ann",
+				   .name = "",
+				   .box_id = "",
+				   .template = "python",
+				   .reason = "",
+				   .state = SANDBOX_STATE_COUNT,
+				   .spec = "{}",
+				   .env = "{}",
+				   .metadata = "{}" };
+
+	(void)state;
+	rig_open(&rig);
+	id_make(id);
+	assert_int_equal(store_put_sandbox(&rig.store, &row, NULL, NULL), 0);
+	sandbox_get(rig.all, id, "ann", on_looked_up, &err);
+	rig_run(&rig);
+	assert_int_equal(err.code, EUCLEAN);
+	rig_close(&rig);
+}
+
+static void check_damaged(enum sandbox_state found, const char *env)
 {
 	struct sandbox_rig rig;
 	char id[ID_LEN + 1], box_id[ID_LEN + 1], *reason = NULL;
 
-	(void)state;
 	rig_open(&rig);
 	rig_death(&rig);
 	id_make(id);
 	(void)add_box(&rig, id, box_id);
-	put_row(&rig, id, box_id, SANDBOX_RUNNING, "{\"A\":");
+	put_row(&rig, id, box_id, found, env);
 	rig_birth(&rig);
 	rig_ready(&rig);
 	rig_run(&rig);
@@ -233,6 +264,14 @@ static void a_damaged_row_is_an_end(void **state)
 	free(reason);
 	assert_int_equal(rig.fake.live, 0);
 	rig_close(&rig);
+}
+
+static void a_damaged_row_is_an_end(void **state)
+{
+	(void)state;
+	check_damaged(SANDBOX_RUNNING, "{\"A\":");
+	check_damaged(SANDBOX_STATE_COUNT, "{}");
+	check_damaged((enum sandbox_state)255, "{}");
 }
 
 static void a_time_that_was_over_meanwhile_ends_it(void **state)
@@ -503,6 +542,7 @@ int main(void)
 		cmocka_unit_test(a_sweep_finds_a_death_that_nobody_told),
 		cmocka_unit_test(a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever),
 		cmocka_unit_test(a_damaged_row_is_an_end),
+		cmocka_unit_test(a_damaged_row_of_an_ended_one_is_told_as_such),
 		cmocka_unit_test(a_time_that_was_over_meanwhile_ends_it),
 		cmocka_unit_test(a_clock_that_was_set_back_gives_no_more_time_than_was_asked_for),
 		cmocka_unit_test(a_start_without_memory_fails_and_another_finds_everything),
