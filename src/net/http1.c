@@ -29,6 +29,8 @@ struct http1 {
 	size_t extension_bytes;           /* of this chunk */
 	bool in_field;                    /* a name has begun and is not complete */
 	bool has_head;
+	char last;         /* byte of the request line; 0 before it */
+	bool is_line_over; /* the request line's */
 	struct http1_head head;
 	enum http1_event event; /* what the last callback stopped for */
 	struct str body;
@@ -423,16 +425,32 @@ static bool is_too_long(struct http1 *p, size_t taken, enum http1_event event)
 	return p->head_bytes > p->limits->head_max;
 }
 
+/* How much of the text comes before a second blank in a row of the request line. llhttp takes any
+ * number of them; somebody before us who does not may see another request. */
+static size_t plain_line(struct http1 *p, const char *at, size_t n)
+{
+	for (size_t i = 0; i < n && !p->is_line_over; i++) {
+		if (at[i] == ' ' && p->last == ' ')
+			return i;
+		if (at[i] == '\n')
+			p->is_line_over = p->last != 0; /* else a blank line in front */
+		else if (at[i] != '\r')
+			p->last = at[i];
+	}
+	return n;
+}
+
 enum http1_event http1_next(struct http1 *p, const char **data, size_t *n, struct str *ret_body)
 {
 	const char *from = *n > 0 ? *data : "";
 	llhttp_errno_t code;
-	size_t taken = *n;
+	size_t taken;
 
 	if (p->status != 0)
 		return HTTP1_BAD;
 	p->event = HTTP1_MORE;
-	code = llhttp_execute(&p->ll, from, *n);
+	taken = plain_line(p, from, *n);
+	code = llhttp_execute(&p->ll, from, taken);
 	if (code == HPE_PAUSED) {
 		taken = (size_t)(llhttp_get_error_pos(&p->ll) - from);
 		llhttp_resume(&p->ll);
@@ -441,6 +459,10 @@ enum http1_event http1_next(struct http1 *p, const char **data, size_t *n, struc
 	}
 	*data += taken;
 	*n -= taken;
+	if (p->event == HTTP1_MORE && *n > 0) {
+		(void)refuse(p, 400, "the request line has two blanks in a row");
+		return HTTP1_BAD;
+	}
 	if (is_too_long(p, taken, p->event)) {
 		(void)refuse(p, 431, "the request's head is too long");
 		return HTTP1_BAD;
@@ -448,8 +470,9 @@ enum http1_event http1_next(struct http1 *p, const char **data, size_t *n, struc
 	if (p->event == HTTP1_DATA)
 		*ret_body = p->body;
 	if (p->event == HTTP1_END) {
-		p->has_head = false;
+		p->has_head = p->is_line_over = false;
 		p->head_bytes = 0;
+		p->last = 0;
 	}
 	return p->event;
 }

@@ -375,6 +375,26 @@ static void other_versions_and_methods_are_not_spoken(void **state)
 	CHECK(rows);
 }
 
+static void the_request_line_has_two_blanks_and_each_is_one(void **state)
+{
+	static const struct row rows[] = {
+		{ CASE("GET  / HTTP/1.1\r\n" H "\r\n"), "bad 400\n" },
+		{ CASE("GET /  HTTP/1.1\r\n" H "\r\n"), "bad 400\n" },
+		{ CASE("GET   /   HTTP/1.1\r\n" H "\r\n"), "bad 400\n" },
+		{ CASE("\r\nGET  / HTTP/1.1\r\n" H "\r\n"), "bad 400\n" },
+		{ CASE("GET  / HTTP/1.0\r\n" H "\r\n"), "bad 400\n" },
+		{ CASE(GET "\r\nGET  / HTTP/1.1\r\n" H "\r\n"),
+		  "GET / ? 0 [Host=a]\nend\nbad 400\n" },
+		{ CASE(POST "Content-Length: 4\r\n\r\na  bGET /  HTTP/1.1\r\n" H "\r\n"),
+		  "POST / ? 4 [Host=a] [Content-Length=4]\n<a  b>\nend\nbad 400\n" },
+		{ CASE("GET / HTTP/1.1\r\n" H "X: a  b\r\n\r\n"),
+		  "GET / ? 0 [Host=a] [X=a  b]\nend\n" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
 static void targets_are_visible_ascii(void **state)
 {
 	static const struct row rows[] = {
@@ -535,6 +555,7 @@ int main(void)
 		cmocka_unit_test(headers_are_text_without_folds_and_blanks),
 		cmocka_unit_test(there_is_one_plausible_host),
 		cmocka_unit_test(other_versions_and_methods_are_not_spoken),
+		cmocka_unit_test(the_request_line_has_two_blanks_and_each_is_one),
 		cmocka_unit_test(targets_are_visible_ascii),
 		cmocka_unit_test(the_request_line_has_a_limit),
 		cmocka_unit_test(heads_have_a_limit),
