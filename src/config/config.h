@@ -57,7 +57,7 @@ struct config {
 	uint32_t max_sandboxes;
 	uint64_t sandbox_timeout_ms, sandbox_timeout_max_ms, sandbox_idle_timeout_ms;
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
-	uint64_t output_keep_bytes;
+	uint64_t output_keep_bytes, max_output_bytes;
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */

@@ -292,6 +292,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .exec_timeout_ms = c->exec_timeout_ms,
 			      .exec_timeout_max_ms = c->exec_timeout_max_ms,
 			      .output_keep = (size_t)c->output_keep_bytes,
+			      .output_max = c->max_output_bytes,
 			      .retention_ms = c->retention_ms,
 			      .limits = c->limits,
 			      .spool_fd = a->spool_fd },

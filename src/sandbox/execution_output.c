@@ -147,8 +147,11 @@ static void take(struct execution *x, int stream, const char *data, size_t n)
 {
 	size_t fits;
 
-	if (!x->output)
+	if (!x->output) {
 		x->output = output_create(x->keep);
+		if (x->output && x->all)
+			output_limit(x->output, x->all->output_budget);
+	}
 	if (!x->output) {
 		x->flags |= EXECUTION_TRUNCATED;
 		return;

@@ -24,6 +24,7 @@ void execution_load_output(struct execution *x)
 		return;
 	r = output_open(dir, x->id, &x->output, &err);
 	if (r == 0) {
+		output_limit(x->output, x->all->output_budget);
 		x->is_crediting = true; /* what is in the file, the box may forget */
 		return;
 	}

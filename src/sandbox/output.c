@@ -39,10 +39,17 @@ struct head {
 	struct mark marks[2];
 };
 
+struct output_budget {
+	unsigned refs;
+	uint64_t used, max;
+};
+
 struct output {
 	struct head *head; /* owned: the block that holds head, runs and bytes */
+	size_t size;       /* bytes of that block; 0: none */
+	bool is_mapped;    /* it is a file's; else from the heap */
 	size_t keep;
-	size_t mapped; /* bytes of the mapping; 0: the block is from the heap */
+	struct output_budget *budget; /* owned reference; NULL: none */
 };
 
 static size_t run_cap_for(size_t cap)
@@ -102,27 +109,73 @@ struct output *output_create(size_t keep)
 	return o;
 }
 
-static void drop_block(struct output *o)
+struct output_budget *output_budget_create(uint64_t max)
 {
-	if (o->mapped)
-		(void)munmap(o->head, o->mapped);
+	struct output_budget *b = malloc(sizeof(*b));
+
+	if (b)
+		*b = (struct output_budget){ .refs = 1, .max = max };
+	return b;
+}
+
+struct output_budget *output_budget_unref(struct output_budget *b)
+{
+	if (b && --b->refs == 0)
+		free(b);
+	return NULL;
+}
+
+uint64_t output_budget_used(const struct output_budget *b)
+{
+	return b->used;
+}
+
+void output_limit(struct output *o, struct output_budget *b)
+{
+	assert(!o->budget);
+	b->refs++;
+	b->used += o->size;
+	o->budget = b;
+}
+
+/* The most of this that all together leave it; never less than what it has, or its first. */
+static size_t allowed_cap(const struct output *o, size_t cap)
+{
+	const struct output_budget *b = o->budget;
+	size_t least = o->head ? o->head->cap : CAP_FIRST;
+
+	while (b && cap > least && b->used - o->size + block_size(cap) > b->max)
+		cap /= 2;
+	return cap > least ? cap : least;
+}
+
+/* Takes the block (NULL: none) in place of the former one. */
+static void set_block(struct output *o, struct head *h, size_t size, bool is_mapped)
+{
+	if (o->is_mapped)
+		(void)munmap(o->head, o->size);
 	else
 		free(o->head);
-	o->head = NULL;
-	o->mapped = 0;
+	if (o->budget)
+		o->budget->used += size - o->size;
+	o->head = h;
+	o->size = size;
+	o->is_mapped = is_mapped;
 }
 
 struct output *output_free(struct output *o)
 {
-	if (o)
-		drop_block(o);
+	if (o) {
+		set_block(o, NULL, 0, false);
+		(void)output_budget_unref(o->budget);
+	}
 	free(o);
 	return NULL;
 }
 
 bool output_is_persistent(const struct output *o)
 {
-	return o->mapped > 0;
+	return o->is_mapped;
 }
 
 uint64_t output_begin(const struct output *o)
@@ -144,30 +197,39 @@ uint64_t output_stream_end(const struct output *o, int stream)
 	return stream == 1 ? m->first_end : m->end - m->first_end;
 }
 
-/* The most that may be given up is what lies before the result, once n bytes more are there. */
-static uint64_t begin_after(const struct head *h, const struct mark *m, size_t n)
+/* The most that may be given up is what lies before the result, once n bytes more are there in a
+ * block for `cap`. */
+static uint64_t begin_after(const struct head *h, const struct mark *m, size_t n, size_t cap)
 {
 	uint64_t end = m->end + n, begin = m->begin;
+	size_t run_cap = run_cap_for(cap);
 
-	if (end > h->cap && end - h->cap > begin)
-		begin = end - h->cap;
-	if (m->run_count == h->run_cap && h->run_cap > 1 && RUN_SEQ(run_at(h, m, 1)) > begin)
+	if (end > cap && end - cap > begin)
+		begin = end - cap;
+	if (m->run_count == run_cap && run_cap > 1 && RUN_SEQ(run_at(h, m, 1)) > begin)
 		begin = RUN_SEQ(run_at(h, m, 1));
 	return begin;
 }
 
+/* What the block must hold for n bytes more without giving anything up, at most `keep`. */
+static size_t wanted_cap(const struct output *o, size_t n)
+{
+	const struct mark none = { 0 }, *m = o->head ? mark(o->head) : &none;
+	size_t cap = o->head ? o->head->cap : CAP_FIRST;
+	uint64_t bytes = m->end - m->begin + n;
+
+	while (cap < o->keep && (bytes > cap || m->run_count >= run_cap_for(cap)))
+		cap *= 2;
+	return allowed_cap(o, cap < o->keep ? cap : o->keep);
+}
+
 bool output_has_room(const struct output *o, size_t n, uint64_t from)
 {
-	struct head full = { .cap = o->keep, .run_cap = run_cap_for(o->keep) };
-	const struct mark *m;
+	size_t cap = wanted_cap(o, n); /* it would grow first */
 
 	if (!o->head)
-		return n <= o->keep;
-	m = mark(o->head);
-	if (o->head->cap < o->keep) /* it would grow first */
-		return begin_after(&full, &(struct mark){ .begin = m->begin, .end = m->end }, n) <=
-		       from;
-	return begin_after(o->head, m, n) <= from;
+		return n <= cap;
+	return begin_after(o->head, mark(o->head), n, cap) <= from;
 }
 
 /* Forgets what lies before `begin`. */
@@ -200,7 +262,7 @@ static void put(struct head *h, int stream, const char *data, size_t n)
 {
 	struct mark m;
 
-	give_way(h, begin_after(h, mark(h), n));
+	give_way(h, begin_after(h, mark(h), n, h->cap));
 	m = *mark(h);
 	copy_in(h, m.end, data, n);
 	if (m.run_count == 0 || RUN_STREAM(run_at(h, &m, m.run_count - 1)) != stream) {
@@ -234,18 +296,6 @@ static void move_into(struct head *to, const struct head *from)
 	set_mark(to, &copy);
 }
 
-/* What the block must hold for n bytes more without giving anything up, at most `keep`. */
-static size_t wanted_cap(const struct output *o, size_t n)
-{
-	const struct mark none = { 0 }, *m = o->head ? mark(o->head) : &none;
-	size_t cap = o->head ? o->head->cap : CAP_FIRST;
-	uint64_t bytes = m->end - m->begin + n;
-
-	while (cap < o->keep && (bytes > cap || m->run_count >= run_cap_for(cap)))
-		cap *= 2;
-	return cap < o->keep ? cap : o->keep;
-}
-
 /* A larger block before anything would be given up; without memory the smaller one goes on. */
 static int make_room(struct output *o, size_t n)
 {
@@ -260,8 +310,7 @@ static int make_room(struct output *o, size_t n)
 	head_init(h, cap);
 	if (o->head)
 		move_into(h, o->head);
-	drop_block(o);
-	o->head = h;
+	set_block(o, h, block_size(cap), false);
 	return 0;
 }
 
@@ -351,7 +400,7 @@ static struct head *map_file(int fd, size_t size)
 int output_persist(struct output *o, int dir_fd, const char *name)
 {
 	_close_ int fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	size_t size = block_size(o->keep);
+	size_t cap = allowed_cap(o, o->keep), size = block_size(cap);
 	struct head *h = NULL;
 	int r;
 
@@ -367,12 +416,11 @@ int output_persist(struct output *o, int dir_fd, const char *name)
 		(void)unlinkat(dir_fd, name, 0);
 		return r;
 	}
-	head_init(h, o->keep);
+	head_init(h, cap);
 	if (o->head)
 		move_into(h, o->head);
-	drop_block(o);
-	o->head = h;
-	o->mapped = size;
+	set_block(o, h, size, true);
+	o->keep = cap;
 	return 0;
 }
 
@@ -414,6 +462,7 @@ int output_open(int dir_fd, const char *name, struct output **ret, struct err *e
 {
 	_close_ int fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_(output_free_p) struct output *o = NULL;
+	struct head *h;
 	struct stat st;
 
 	if (fd < 0)
@@ -426,11 +475,11 @@ int output_open(int dir_fd, const char *name, struct output **ret, struct err *e
 	o = output_create(OUTPUT_KEEP_MIN);
 	if (!o)
 		return err_sys(err, ENOMEM, "output '%s'", name);
-	o->head = map_file(fd, (size_t)st.st_size);
-	if (!o->head)
+	h = map_file(fd, (size_t)st.st_size);
+	if (!h)
 		return err_sys(err, errno, "output '%s'", name);
-	o->mapped = (size_t)st.st_size;
-	if (!is_sound(o->head, o->mapped))
+	set_block(o, h, (size_t)st.st_size, true);
+	if (!is_sound(h, o->size))
 		return err_set(err, EBADMSG, "output '%s' is damaged", name);
 	o->keep = o->head->cap;
 	*ret = TAKE(o);

@@ -17,13 +17,25 @@ struct output; /* opaque */
 #define OUTPUT_KEEP_MIN (4u << 10)
 #define OUTPUT_KEEP_MAX (64u << 20)
 
+/* What many rings may hold together. Within it each grows as it likes. At its end none grows any
+ * more, and a new one has its first OUTPUT_KEEP_MIN bytes only: the newest output is kept, in less
+ * room. */
+struct output_budget; /* opaque; lives as long as its maker or a ring needs it */
+struct output_budget *output_budget_create(uint64_t max);           /* NULL without memory */
+struct output_budget *output_budget_unref(struct output_budget *b); /* takes NULL, returns NULL */
+uint64_t output_budget_used(const struct output_budget *b);         /* bytes of memory and files */
+
 /* keep: bytes of output held at the most. Memory comes with the first byte, and grows up to it. */
 struct output *output_create(size_t keep);
 struct output *output_free(struct output *o); /* the file stays; takes NULL, returns NULL */
 CLEANUP_FUNC(struct output *, output_free)
 
+/* What it holds and will hold counts there from now on; once. */
+void output_limit(struct output *o, struct output_budget *b);
+
 /* Moves the ring into the file `name` below dir_fd, made anew with its full size allocated, so that
- * what is appended from then on survives this process. -errno leaves the ring as it was. */
+ * what is appended from then on survives this process. A budget that has not as much makes `keep`
+ * less. -errno leaves the ring as it was. */
 int output_persist(struct output *o, int dir_fd, const char *name);
 bool output_is_persistent(const struct output *o);
 /* A ring that an earlier process left. What lies in the file is not trusted. -ENOENT, -EBADMSG. */

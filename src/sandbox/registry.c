@@ -267,6 +267,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->by_id = map_create(TABLE_MAX);
 	all->by_name = map_create(TABLE_MAX);
 	all->by_box = map_create(TABLE_MAX);
+	all->output_budget = output_budget_create(all->settings.output_max);
 	return all;
 }
 
@@ -275,7 +276,7 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	_cleanup_(sandboxes_free_p) struct sandboxes *all = alloc_registry(deps);
 	int r;
 
-	if (!all || !all->by_id || !all->by_name || !all->by_box)
+	if (!all || !all->by_id || !all->by_name || !all->by_box || !all->output_budget)
 		return err_sys(err, ENOMEM, "the sandboxes' registry");
 	r = spec_fill_limits(&all->settings.limits, NULL, err);
 	if (r < 0)
@@ -318,6 +319,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)map_free(all->by_id);
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);
+	(void)output_budget_unref(all->output_budget);
 	free(all);
 	return NULL;
 }

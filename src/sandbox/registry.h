@@ -21,6 +21,7 @@
 struct execution;
 struct guest_client;
 struct map;
+struct output_budget;
 
 #define SANDBOX_TEMPLATE_MAX 63
 #define SANDBOX_TEXT_MAX 239        /* bytes of a reason */
@@ -87,7 +88,8 @@ struct sandboxes {
 	struct map *by_name;   /* owner, NUL, name; the same */
 	struct map *by_box;    /* those that have a box */
 	size_t by_state[SANDBOX_STATE_COUNT];
-	size_t n_running;   /* executions */
+	size_t n_running;                    /* executions */
+	struct output_budget *output_budget; /* owned: of all that is kept of executions here */
 	struct list strays; /* owned: executions whose sandbox is gone, not yet recorded */
 
 	struct list flights; /* calls to store and provider that are not back */

@@ -30,7 +30,8 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t timeout_ms, timeout_max_ms; /* time to live: default and most */
 	uint64_t idle_ms;                    /* 0: none */
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
-	size_t output_keep;
+	size_t output_keep;    /* of one execution */
+	uint64_t output_max;   /* of all that have not been recorded, together */
 	uint64_t retention_ms; /* how long what has ended is remembered */
 	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
 	int spool_fd;          /* borrowed: directory of output that outlives us */

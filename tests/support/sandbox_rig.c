@@ -85,6 +85,7 @@ void rig_open(struct sandbox_rig *rig)
 		.exec_timeout_ms = 30000,
 		.exec_timeout_max_ms = 600000,
 		.output_keep = 1 << 20,
+		.output_max = 1 << 30,
 		.retention_ms = 86400000,
 		.spool_fd = open(rig->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 	};

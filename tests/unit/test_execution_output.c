@@ -212,8 +212,59 @@ static void follow_both(struct sandbox_rig *rig, struct follower *a, struct foll
 	assert_int_equal(b->at, end);
 }
 
-/* step: bytes of each chunk; the streams take turns. */
-static void check_slow_reader(size_t keep, size_t step)
+/* A new life in which all executions together keep no more than this. */
+static void limit_output(struct sandbox_rig *rig, uint64_t max)
+{
+	rig_death(rig);
+	rig->settings.output_max = max;
+	rig_birth(rig);
+	rig_ready(rig);
+	rig_run(rig);
+}
+
+static void without_room_for_all_less_is_kept_of_each_and_that_is_flagged(void **state)
+{
+	enum { MAX = 1 << 20, COUNT = 12, SAID = 512 << 10 };
+	struct sandbox_rig rig;
+	struct exec_told t[COUNT];
+	struct exec_info info;
+	struct sandbox *sb;
+	uint64_t kept = 0;
+
+	(void)state;
+	rig_open(&rig);
+	limit_output(&rig, MAX);
+	sb = rig_create(&rig, "");
+	for (size_t i = 0; i < COUNT; i++) {
+		struct writer w = start(&rig, sb, 0, &t[i]);
+		size_t n = 0, said;
+
+		while (n < SAID) { /* none has to wait */
+			said = write_some(&rig, &w, 1, GUEST_CHUNK);
+			assert_true(said > 0);
+			n += said;
+			rig_run(&rig);
+		}
+		(void)write_some(&rig, &w, 1, 0); /* takes the last credit */
+		exec_info(t[i].x, &info);
+		kept += info.output_end - info.output_begin;
+		assert_int_equal(info.output_end, n);
+		assert_true(info.output_begin < info.output_end);
+		/* What is not kept is flagged, and only that. */
+		assert_int_equal(!!(info.flags & EXECUTION_TRUNCATED), info.output_begin > 0);
+	}
+	assert_true(kept <= MAX + COUNT * 2 * EXECUTION_SMALL);
+	assert_true(kept < COUNT * SAID / 2);
+	for (size_t i = 0; i < COUNT; i++)
+		exec_told_done(&t[i]);
+	sandbox_delete(sb, "deleted", rig_told, &(struct told){ 0 });
+	rig_run(&rig);
+	assert_int_equal(output_budget_used(rig.all->output_budget), 0);
+	rig_close(&rig);
+}
+
+/* step: bytes of each chunk; the streams take turns. max: of all executions together. */
+static void check_slow_reader(size_t keep, size_t step, uint64_t max)
 {
 	struct sandbox_rig rig;
 	struct exec_told t;
@@ -223,6 +274,7 @@ static void check_slow_reader(size_t keep, size_t step)
 	int turn = 0;
 
 	rig_open(&rig);
+	limit_output(&rig, max);
 	w = start(&rig, rig_create(&rig, ""), keep, &t);
 	slow.r = exec_reader_open(t.x, 0, on_readable, &slow);
 	quick.r = exec_reader_open(t.x, 0, on_readable, &quick);
@@ -253,20 +305,27 @@ static void check_slow_reader(size_t keep, size_t step)
 static void a_slow_reader_stops_the_box_and_loses_nothing(void **state)
 {
 	(void)state;
-	check_slow_reader(1 << 20, GUEST_CHUNK);
-	check_slow_reader(256 << 10, 1000);
+	check_slow_reader(1 << 20, GUEST_CHUNK, 1 << 30);
+	check_slow_reader(256 << 10, 1000, 1 << 30);
+}
+
+static void a_slow_reader_loses_nothing_when_there_is_no_room_for_all(void **state)
+{
+	(void)state;
+	check_slow_reader(1 << 20, GUEST_CHUNK, 40 << 10);
+	check_slow_reader(1 << 20, 1000, 1);
 }
 
 static void a_slow_reader_loses_nothing_in_a_ring_smaller_than_a_chunk(void **state)
 {
 	(void)state;
-	check_slow_reader(4 << 10, GUEST_CHUNK);
+	check_slow_reader(4 << 10, GUEST_CHUNK, 1 << 30);
 }
 
 static void a_slow_reader_loses_nothing_when_streams_take_turns_byte_by_byte(void **state)
 {
 	(void)state;
-	check_slow_reader(64 << 10, 1);
+	check_slow_reader(64 << 10, 1, 1 << 30);
 }
 
 static void a_reader_that_goes_lets_the_box_go_on(void **state)
@@ -481,6 +540,8 @@ int main(void)
 		cmocka_unit_test(little_output_is_left_with_the_box_and_much_goes_to_a_file),
 		cmocka_unit_test(output_without_a_file_goes_on_in_memory),
 		cmocka_unit_test(without_a_reader_the_oldest_give_way_and_that_is_flagged),
+		cmocka_unit_test(without_room_for_all_less_is_kept_of_each_and_that_is_flagged),
+		cmocka_unit_test(a_slow_reader_loses_nothing_when_there_is_no_room_for_all),
 		cmocka_unit_test(a_slow_reader_stops_the_box_and_loses_nothing),
 		cmocka_unit_test(a_slow_reader_loses_nothing_in_a_ring_smaller_than_a_chunk),
 		cmocka_unit_test(a_slow_reader_loses_nothing_when_streams_take_turns_byte_by_byte),

@@ -335,6 +335,84 @@ static void a_killed_writer_leaves_a_whole_one(void **state)
 	}
 }
 
+static void check_newest(const struct output *o, const char *all, size_t n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	assert_int_equal(output_end(o), n);
+	assert_int_equal(output_collect(o, 1, &b), 0);
+	assert_int_equal(b.len, n - output_begin(o));
+	assert_memory_equal(b.data, all + output_begin(o), b.len);
+}
+
+static void rings_together_hold_no_more_than_they_may(void **state)
+{
+	enum { MAX = 256 << 10, RINGS = 40, SAID = 100000 };
+	struct output_budget *b = output_budget_create(MAX);
+	struct output *rings[RINGS];
+	char *all = malloc(SAID);
+	char path[] = "/tmp/holt-output-XXXXXX";
+	int dir;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < SAID; i++)
+		all[i] = (char)('a' + i % 23);
+	for (size_t i = 0; i < RINGS; i++) {
+		rings[i] = output_create(64 << 10);
+		output_limit(rings[i], b);
+		for (size_t at = 0; at < SAID; at += 1000) {
+			assert_int_equal(output_append(rings[i], 1, all + at, 1000), 0);
+			if (at == 50000 && i % 2)
+				assert_int_equal(output_persist(rings[i], dir, "x"), 0);
+		}
+		if (i % 2)
+			assert_int_equal(unlinkat(dir, "x", 0), 0);
+		/* The least of each comes on top: without it nothing could be read at all. */
+		assert_true(output_budget_used(b) <= MAX + (i + 1) * 2 * OUTPUT_KEEP_MIN);
+		assert_true(SAID - output_begin(rings[i]) >= OUTPUT_KEEP_MIN);
+		check_newest(rings[i], all, SAID);
+	}
+	assert_true(SAID - output_begin(rings[0]) > 32 << 10); /* the first had what it wanted */
+	assert_true(SAID - output_begin(rings[RINGS - 1]) <= 8 << 10);
+	for (size_t i = 0; i < RINGS; i++)
+		rings[i] = output_free(rings[i]);
+	assert_int_equal(output_budget_used(b), 0);
+	(void)output_budget_unref(b);
+	free(all);
+	(void)close(dir);
+	(void)rmdir(path);
+}
+
+static void room_that_others_have_taken_is_not_promised(void **state)
+{
+	struct output_budget *b = output_budget_create(24 << 10);
+	_cleanup_(output_free_p) struct output *o = output_create(KEEP),
+					       *other = output_create(KEEP);
+	uint64_t from = 0;
+	uint32_t seed = 7;
+
+	(void)state;
+	output_limit(o, b);
+	output_limit(other, b);
+	assert_int_equal(output_append(other, 1, &(char[9000]){ 0 }, 9000), 0);
+	for (int i = 0; i < 2000; i++) {
+		size_t n = 1 + (seed = seed * 1664525 + 1013904223) % 700;
+
+		if (output_has_room(o, n, from)) {
+			assert_int_equal(output_append(o, 1 + i % 2, &(char[700]){ 0 }, n), 0);
+			assert_true(output_begin(o) <= from);
+		} else {
+			assert_true(output_end(o) > from); /* who has read all finds room */
+			from = output_end(o);
+		}
+	}
+	assert_true(from > 0);
+	assert_true(output_budget_used(b) <= 24 << 10);
+	(void)output_budget_unref(b); /* the rings have it still */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +426,8 @@ int main(void)
 		cmocka_unit_test(a_file_behind_it_is_found_again),
 		cmocka_unit_test(a_damaged_file_is_refused_or_harmless),
 		cmocka_unit_test(a_killed_writer_leaves_a_whole_one),
+		cmocka_unit_test(rings_together_hold_no_more_than_they_may),
+		cmocka_unit_test(room_that_others_have_taken_is_not_promised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
