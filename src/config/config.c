@@ -318,6 +318,15 @@ static int load_flags(struct load *l, const struct config_args *args)
 	return r;
 }
 
+/* A default must not ask for more than this user can give; what somebody wrote is told to him. */
+static void derive_nofile(struct load *l)
+{
+	const struct setting *s = settings_find("limits_nofile");
+
+	if (l->c->sources[s - l->table].origin == ORIGIN_DEFAULT)
+		l->c->limits.nofile = spec_nofile_default(geteuid() != 0);
+}
+
 /* What depends on other values or on who we are. */
 static int derive(struct load *l)
 {
@@ -336,6 +345,7 @@ static int derive(struct load *l)
 	}
 	if (!c->state_dir)
 		return no_memory(l->err);
+	derive_nofile(l);
 	return spec_fill_limits(&c->limits, NULL, l->err);
 }
 

@@ -102,7 +102,7 @@ static const struct setting table[] = {
 	    .help = "number of a sandbox's files"),
 	ROW("limits_nofile", "LIMITS_NOFILE", "limits-nofile", U32, limits.nofile, .arg = "COUNT",
 	    .standard = "1024", .min = LIMIT_NOFILE_MIN, .max = LIMIT_NOFILE_MAX,
-	    .help = "open files of a sandbox's process"),
+	    .help = "open files of a sandbox's process; without root at most half of ours"),
 	ROW("pool_min", "POOL_MIN", "pool-min", U32, pool_min, .arg = "COUNT", .standard = "2",
 	    .max = 1000, .help = "finished boxes that always wait"),
 	ROW("pool_max", "POOL_MAX", "pool-max", U32, pool_max, .arg = "COUNT", .standard = "16",

@@ -165,6 +165,8 @@ static int on_template(struct launch *l, struct request *q, struct err *err)
 	_free_ char *preload = NULL;
 	int r = launch_get_template(q->r, &spec);
 
+	if (r == 0 && spec.limits.nofile == 0)
+		spec.limits.nofile = spec_nofile_default(l->rootless);
 	if (r == 0)
 		r = spec_fill_limits(&spec.limits, NULL, err);
 	if (r == 0)
@@ -225,17 +227,13 @@ static int on_pool_state(struct launch *l, struct request *q, struct err *err)
 	return 0;
 }
 
-/* Without privilege all boxes and we are one user, and descriptors that lie in sockets are counted
- * against him: a box must not be able to use up what we need to pass them. */
 static int check_nofile(const struct launch *l, const struct limits *limits, struct err *err)
 {
-	struct rlimit own;
+	uint32_t max = spec_nofile_max(l->rootless);
 
-	if (!l->rootless || getrlimit(RLIMIT_NOFILE, &own) < 0 ||
-	    limits->nofile <= own.rlim_max / 2)
+	if (limits->nofile <= max)
 		return 0;
-	return err_set(err, ERANGE, "nofile is %u, at most %llu without root", limits->nofile,
-		       (unsigned long long)own.rlim_max / 2);
+	return err_set(err, ERANGE, "nofile is %u, at most %u without root", limits->nofile, max);
 }
 
 static int on_claim(struct launch *l, struct request *q, struct err *err)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -28,6 +29,23 @@ static uint64_t pick(uint64_t asked, uint64_t base, uint64_t fallback)
 	if (asked)
 		return asked;
 	return base ? base : fallback;
+}
+
+uint32_t spec_nofile_max(bool is_rootless)
+{
+	struct rlimit own;
+
+	if (!is_rootless || getrlimit(RLIMIT_NOFILE, &own) < 0 ||
+	    own.rlim_max / 2 > LIMIT_NOFILE_MAX)
+		return LIMIT_NOFILE_MAX;
+	return (uint32_t)(own.rlim_max / 2);
+}
+
+uint32_t spec_nofile_default(bool is_rootless)
+{
+	uint32_t max = spec_nofile_max(is_rootless);
+
+	return max < LIMIT_NOFILE_DEFAULT ? max : LIMIT_NOFILE_DEFAULT;
 }
 
 static uint64_t pick_disk(uint64_t base, uint64_t memory)

@@ -166,6 +166,12 @@ enum cgroup_controller {
 	CONTROLLER_CPUSET = 1 << 4,
 };
 
+/* The most open files that a process of a box may have, and what it has unless told otherwise.
+ * Without privilege all boxes and the launcher are one user, and descriptors that lie in sockets
+ * are counted against him: a box gets no more than half of what he may open. */
+uint32_t spec_nofile_max(bool is_rootless);
+uint32_t spec_nofile_default(bool is_rootless);
+
 /* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);

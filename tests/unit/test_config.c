@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -370,6 +372,44 @@ static void a_key_in_the_usual_place_is_found(void **state)
 	assert_string_equal(secret_reveal(f->c->api_key, &n), "holt_usual");
 }
 
+/* In a process of its own: a hard limit cannot always be raised again. */
+static uint32_t nofile_with_few_files(struct config_rig *f, uid_t uid)
+{
+	const struct rlimit few = { 600, 600 };
+	int status = 0, fds[2];
+	uint32_t nofile = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setrlimit(RLIMIT_NOFILE, &few) < 0 || seteuid(uid) < 0)
+			_exit(1);
+		config_rig_load(f);
+		_exit(write(fds[1], &f->c->limits.nofile, sizeof(nofile)) != sizeof(nofile));
+	}
+	assert_int_equal(close(fds[1]), 0);
+	assert_int_equal(read(fds[0], &nofile, sizeof(nofile)), sizeof(nofile));
+	assert_int_equal(close(fds[0]), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return nofile;
+}
+
+static void a_default_asks_for_no_more_files_than_an_ordinary_user_may_open(void **state)
+{
+	struct config_rig *f = *state;
+
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(chmod(f->dir, 0755), 0);
+	assert_int_equal(nofile_with_few_files(f, 0), LIMIT_NOFILE_DEFAULT);
+	assert_int_equal(nofile_with_few_files(f, 65534), 300);
+	config_rig_flag(f, "--limits-nofile", "1024");
+	/* Somebody's word stands; it is refused where it is used. */
+	assert_int_equal(nofile_with_few_files(f, 65534), 1024);
+}
+
 static void where_state_is_kept_depends_on_who_one_is(void **state)
 {
 	struct config_rig *f = *state;
@@ -442,6 +482,7 @@ int main(void)
 		TEST(a_key_is_not_sent_where_a_local_file_says),
 		TEST(a_key_is_read_from_its_file),
 		TEST(a_key_in_the_usual_place_is_found),
+		TEST(a_default_asks_for_no_more_files_than_an_ordinary_user_may_open),
 		TEST(where_state_is_kept_depends_on_who_one_is),
 		TEST(loading_fails_cleanly_without_memory),
 	};

@@ -12,7 +12,7 @@ def test_connections_leave_descriptors_for_sandboxes(monkeypatch, tmp_path):
     limited.write_text(f"#!/bin/sh\nulimit -n 256\nexec {shlex.quote(support.daemon.HOLT)} \"$@\"\n")
     limited.chmod(0o755)
     monkeypatch.setattr(support.daemon, "HOLT", str(limited))
-    with Daemon("--limits-nofile", "100") as daemon, contextlib.ExitStack() as crowd:
+    with Daemon() as daemon, contextlib.ExitStack() as crowd:
         launcher = daemon.parts()["launcher"]
         for _ in range(400):  # none has a key, none says a word
             crowd.callback(Raw(daemon.port).socket.close)
