@@ -46,6 +46,12 @@ struct deadline *deadline_take(struct list *all, uint64_t now_ms)
 	return first;
 }
 
+void deadline_delay(struct list *all, uint64_t ms)
+{
+	LIST_FOREACH (all, d, struct deadline, node)
+		d->at_ms += ms;
+}
+
 int deadline_wait_ms(const struct list *all, uint64_t now_ms)
 {
 	const struct deadline *first;

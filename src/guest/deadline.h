@@ -20,5 +20,7 @@ void deadline_clear(struct deadline *d);
 bool deadline_is_set(const struct deadline *d);
 /* Unsets and returns the soonest that is due, or NULL. */
 struct deadline *deadline_take(struct list *all, uint64_t now_ms);
+/* All are due so much later. */
+void deadline_delay(struct list *all, uint64_t ms);
 /* For epoll_wait(): -1 without any, 0 when one is due, at most a day. */
 int deadline_wait_ms(const struct list *all, uint64_t now_ms);

@@ -13,6 +13,7 @@
 #include "guest/kept.h"
 #include "guest/loop.h"
 #include "guest/out.h"
+#include "guest/pace.h"
 #include "guest/tree.h"
 #include "guest/warm.h"
 #include "spec/guest.h"
@@ -36,6 +37,7 @@ struct guest {
 	struct list kept;             /* struct kept: ended executions */
 	struct list relays;           /* struct relay */
 	struct list deadlines;
+	struct pace pace;
 	size_t n_execs, n_lingering, n_kept, n_relays;
 	uint64_t next_mark;
 	bool is_childless;   /* the last look found no child: nothing else lives in the box */

@@ -38,7 +38,7 @@ int source_wait(int epoll_fd, int timeout_ms)
 	int n = epoll_wait(epoll_fd, &e, 1, timeout_ms);
 
 	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
+		return -errno;
 	if (n == 0)
 		return 0;
 	s = e.data.ptr;

@@ -14,5 +14,6 @@ void source_init(struct source *s, int fd, void (*ready)(struct source *s, uint3
 /* 0 takes it out of the set: a hang-up would be told for ever otherwise. 0 or -errno. */
 int source_want(int epoll_fd, struct source *s, uint32_t events);
 void source_close(int epoll_fd, struct source *s);
-/* Waits for one event and calls its source. 0, also when the time is over, or -errno. */
+/* Waits for one event and calls its source. 0, also when the time is over, or -errno; -EINTR for a
+ * wait that something cut. */
 int source_wait(int epoll_fd, int timeout_ms);

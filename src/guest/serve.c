@@ -60,39 +60,56 @@ static void on_signal(struct source *s, uint32_t events)
 	reap(g);
 }
 
-static void run_deadlines(struct guest *g)
+static void run_deadlines(struct guest *g, const struct pace_wait *w)
 {
-	uint64_t now_ms;
 	struct deadline *d;
 
-	if (list_is_empty(&g->deadlines))
+	if (list_is_empty(&g->deadlines)) {
+		pace_rest(&g->pace);
 		return;
-	now_ms = clock_now_ms();
-	if (deadline_wait_ms(&g->deadlines, now_ms) > 0)
+	}
+	deadline_delay(&g->deadlines, pace_frozen_ms(&g->pace, w));
+	if (deadline_wait_ms(&g->deadlines, w->to_ms) > 0)
 		return;
 	reap(g); /* what is over already was in time */
-	while ((d = deadline_take(&g->deadlines, now_ms)))
+	while ((d = deadline_take(&g->deadlines, w->to_ms)))
 		d->expired(d);
 }
 
-static int next_wait_ms(const struct guest *g)
+/* -1 without an end. */
+static int next_wait_ms(const struct guest *g, uint64_t now_ms)
 {
+	int ms = deadline_wait_ms(&g->deadlines, now_ms);
+
 	if (g->must_reap_more)
 		return 0;
-	return list_is_empty(&g->deadlines) ? -1 : deadline_wait_ms(&g->deadlines, clock_now_ms());
+	return ms < PACE_TICK_MS ? ms : PACE_TICK_MS;
+}
+
+/* Waits for an event and has it handled. */
+static struct pace_wait wait_once(struct guest *g)
+{
+	uint64_t now_ms = clock_now_ms();
+	int ms = next_wait_ms(g, now_ms);
+	struct pace_wait w = { .from_ms = now_ms, .asked_ms = ms < 0 ? UINT64_MAX : (uint64_t)ms };
+	int r = source_wait(g->epoll_fd, ms);
+
+	w.is_interrupted = r == -EINTR;
+	w.to_ms = clock_now_ms();
+	if (r < 0 && r != -EINTR)
+		guest_fail(g, r, "waiting for events failed");
+	return w;
 }
 
 static void run(struct guest *g)
 {
 	while (!g->over) {
 		bool was_blocked = g->conn.is_blocked;
-		int r = source_wait(g->epoll_fd, next_wait_ms(g));
+		struct pace_wait w = wait_once(g);
 
-		if (r < 0)
-			guest_fail(g, r, "waiting for events failed");
 		if (g->must_reap_more)
 			reap(g);
-		run_deadlines(g);
+		run_deadlines(g, &w);
 		client_check(g);
 		client_update(g, was_blocked);
 	}
@@ -155,6 +172,7 @@ static void init(struct guest *g, int sock)
 	list_init(&g->kept);
 	list_init(&g->relays);
 	list_init(&g->deadlines);
+	pace_open(&g->pace);
 }
 
 static void done(struct guest *g)
@@ -166,6 +184,7 @@ static void done(struct guest *g)
 	tree_close(&g->tree);
 	client_done(g);
 	source_close(g->epoll_fd, &g->signals);
+	pace_close(&g->pace);
 	g->epoll_fd = fd_close(g->epoll_fd);
 }
 

@@ -91,6 +91,22 @@ static void the_wait_is_for_the_soonest_and_fits_an_int(void **state)
 	assert_int_equal(deadline_wait_ms(&f.all, 71), 0);
 }
 
+static void all_are_delayed_alike(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	make(&f);
+	deadline_delay(&f.all, 5); /* none: harmless */
+	deadline_set(&f.all, &f.d[0], 10);
+	deadline_set(&f.all, &f.d[1], 20);
+	deadline_delay(&f.all, 100);
+	assert_null(deadline_take(&f.all, 109));
+	assert_ptr_equal(deadline_take(&f.all, 110), &f.d[0]);
+	assert_null(deadline_take(&f.all, 119));
+	assert_ptr_equal(deadline_take(&f.all, 120), &f.d[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -99,6 +115,7 @@ int main(void)
 		cmocka_unit_test(a_moved_deadline_is_due_once),
 		cmocka_unit_test(a_cleared_deadline_is_never_due),
 		cmocka_unit_test(the_wait_is_for_the_soonest_and_fits_an_int),
+		cmocka_unit_test(all_are_delayed_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,20 @@ def test_a_paused_sandbox_stands_still_and_goes_on(api):
     box.delete().must(204)
 
 
+@pytest.mark.parametrize("command", ["sleep 100", "exec yes"])  # the guest is idle, or has much to do
+def test_time_in_a_pause_counts_against_no_deadline(api, command):
+    box = api.sandbox()
+    execution = box.begin(command, timeout=4)
+    time.sleep(0.5)
+    api.post(f"{box.path}/pause").must(200)
+    time.sleep(5)
+    api.post(f"{box.path}/resume").must(200)
+    time.sleep(1)
+    assert execution.get()["status"] == "running"
+    assert execution.wait()["timedOut"]
+    box.delete().must(204)
+
+
 def test_a_paused_sandbox_can_be_deleted(api):
     box = api.sandbox()
     api.post(f"{box.path}/pause").must(200)
