@@ -13,6 +13,9 @@
 #include "sandbox/template.h"
 
 #define RETRY_MS 1000
+#define HANG_MS 30000u
+#define START_HANGS 2u      /* a start may be silent for so many times as long */
+#define LOOKS 3u            /* at one that is silent, before it is replaced */
 #define LAST_TURNS_MAX 1000 /* more than all that can wait in a socket */
 
 struct machinery {
@@ -25,6 +28,8 @@ struct machinery {
 	struct launcher *former;   /* owned: for the next start to bury */
 	struct loop_io *io;
 	struct loop_timer *retry;
+	struct loop_timer *look;
+	unsigned silent; /* looks in a row */
 	struct provider provider;
 	bool was_ready;  /* once */
 	bool is_working; /* a thread is at it */
@@ -69,6 +74,8 @@ static void make(void *user)
 	r = m->source.get(m->source.self, &sock, &pid, &m->err);
 	if (r == 0)
 		r = launcher_connect(sock, pid, &l, &m->err);
+	if (r == 0)
+		launcher_set_patience(l, m->settings.hang_ms * START_HANGS);
 	rows = template_rows(&n);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = define(m, l, &rows[i], &m->err);
@@ -116,6 +123,25 @@ static void dispatch(void *user, unsigned events)
 		watch(m);
 }
 
+/* Nothing ends a process that is stopped, or stuck in the kernel, but its parent's SIGKILL: it is
+ * given up here, and killed when the next is asked for. Any word of it counts, for one request may
+ * take long by good right. Looks count, not time: a daemon that stood still has not listened. */
+static void look(void *user)
+{
+	struct machinery *m = user;
+
+	if (!m->launcher)
+		return;
+	m->silent = launcher_ping(m->launcher) ? m->silent + 1 : 0;
+	if (m->silent < LOOKS) {
+		watch(m);
+		return;
+	}
+	log_error("daemon", "the launcher does not answer");
+	launcher_kill(m->launcher);
+	lost(m);
+}
+
 static int adopt(struct machinery *m)
 {
 	int r = loop_io_create(m->loop, launcher_fd(m->fresh), dispatch, m, &m->io);
@@ -123,6 +149,7 @@ static int adopt(struct machinery *m)
 	if (r < 0)
 		return err_sys(&m->err, r, "watch the launcher");
 	m->launcher = TAKE(m->fresh);
+	m->silent = 0;
 	m->provider = provider_native(m->launcher);
 	launcher_on_death(m->launcher, m->ops->died, m->user);
 	watch(m);
@@ -167,15 +194,21 @@ int machinery_start(struct loop *loop, const struct launcher_source *source,
 {
 	struct machinery *m = calloc(1, sizeof(*m));
 
-	if (!m || loop_timer_create(loop, start, m, &m->retry) < 0) {
+	if (!m || loop_timer_create(loop, start, m, &m->retry) < 0 ||
+	    loop_timer_create(loop, look, m, &m->look) < 0) {
+		if (m)
+			m->retry = loop_timer_free(m->retry);
 		free(m);
 		return err_sys(err, ENOMEM, "launcher");
 	}
 	m->loop = loop;
 	m->source = *source;
 	m->settings = *settings;
+	if (m->settings.hang_ms == 0)
+		m->settings.hang_ms = HANG_MS;
 	m->ops = ops;
 	m->user = user;
+	loop_timer_start(m->look, m->settings.hang_ms / LOOKS, m->settings.hang_ms / LOOKS);
 	start(m);
 	*ret = m;
 	return 0;
@@ -198,6 +231,7 @@ struct machinery *machinery_stop(struct machinery *m)
 		return NULL;
 	m->is_stopping = true;
 	m->retry = loop_timer_free(m->retry);
+	m->look = loop_timer_free(m->look);
 	m->io = loop_io_free(m->io);
 	hang_up(m);
 	if (!m->is_working)

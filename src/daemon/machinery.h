@@ -1,5 +1,6 @@
 /* Keeps a launcher running: gets one, tells it about the templates and pools, watches it, and gets
- * another when it is gone. What must wait for it waits on another thread, never on the loop. */
+ * another when it is gone, or does not answer any more. What must wait for it waits on another
+ * thread, never on the loop. */
 #pragma once
 
 #include "provider/keeper.h"
@@ -12,6 +13,7 @@ struct machinery; /* opaque */
 struct machinery_settings {
 	struct limits limits; /* of every template */
 	uint32_t pool_min, pool_max, pool_quiet_ms;
+	uint32_t hang_ms; /* a launcher that is silent for so long is replaced; 0: as usual */
 };
 
 struct machinery_ops { /* on the loop */

@@ -68,8 +68,7 @@ static void refuse(struct launcher *l, struct pending *p, int code, const char *
 	answer(l, p, &(struct provider_reply){ .code = code, .text = text });
 }
 
-/* No answer comes any more: every request gets its failure, oldest first. */
-static int end(struct launcher *l, int code, const char *text)
+int launcher_end(struct launcher *l, int code, const char *text)
 {
 	l->over = code;
 	LIST_FOREACH (&l->queue, q, struct queued, node)
@@ -81,7 +80,7 @@ static int end(struct launcher *l, int code, const char *text)
 
 static int malformed(struct launcher *l)
 {
-	return end(l, -EPROTO, PROGRAM " sent an answer that cannot be read");
+	return launcher_end(l, -EPROTO, PROGRAM " sent an answer that cannot be read");
 }
 
 /* How the launcher ended, for the message: it has written its reason to stderr itself. Its socket
@@ -92,13 +91,13 @@ static int gone(struct launcher *l)
 	int status = 0;
 
 	if (l->pid <= 0 || waitpid(l->pid, &status, l->waiting ? 0 : WNOHANG) != l->pid)
-		return end(l, -EPIPE, PROGRAM " is gone");
+		return launcher_end(l, -EPIPE, PROGRAM " is gone");
 	l->pid = 0;
 	if (WIFSIGNALED(status))
 		(void)err_set(&err, EPIPE, PROGRAM " was killed by signal %d", WTERMSIG(status));
 	else
 		(void)err_set(&err, EPIPE, PROGRAM " ended with code %d", WEXITSTATUS(status));
-	return end(l, -EPIPE, err.text);
+	return launcher_end(l, -EPIPE, err.text);
 }
 
 uint32_t launcher_next_id(struct launcher *l)
@@ -227,9 +226,10 @@ static int take_frame(struct launcher *l, struct frame *f)
 	if (n == 0 || is_hangup(n))
 		return gone(l);
 	if (n < 0)
-		return end(l, (int)n, "cannot receive from " PROGRAM);
+		return launcher_end(l, (int)n, "cannot receive from " PROGRAM);
 	if (wire_open(f->bytes, (size_t)n, &f->head, &f->body) < 0)
-		return end(l, -EPROTO, PROGRAM " sent a frame of another version?");
+		return launcher_end(l, -EPROTO, PROGRAM " sent a frame of another version?");
+	l->has_spoken = true;
 	return 1;
 }
 
@@ -289,7 +289,7 @@ static int on_failed(struct launcher *l, struct frame *f, struct pending *p)
 	if (rd_end(&f->body) < 0 || code == 0 || code > 4095)
 		return malformed(l);
 	if (f->head.id == 0) /* it could not start */
-		return end(l, -(int)code, text);
+		return launcher_end(l, -(int)code, text);
 	if (p)
 		refuse(l, p, -(int)code, text);
 	return 1;
@@ -438,8 +438,7 @@ struct launcher *launcher_stop(struct launcher *l)
 	if (!l)
 		return NULL;
 	l->sock = fd_close(l->sock);
-	while (l->pid > 0 && waitpid(l->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	launcher_bury(l->pid);
 	LIST_FOREACH (&l->queue, q, struct queued, node)
 		queued_free(l, q);
 	LIST_FOREACH (&l->pending, p, struct pending, node)

@@ -31,7 +31,8 @@ int launcher_connect(int sock, pid_t pid, struct launcher **ret, struct err *err
 /* The two in one. */
 int launcher_start(const struct launcher_options *o, struct launcher **ret, struct err *err);
 /* Closes the socket: the launcher destroys its boxes (those that are not persistent) and ends;
- * blocks until it has, if it is our child. No callback is called any more. Not from a callback.
+ * blocks until it has, if it is our child; one that has not after half a minute is killed. No
+ * callback is called any more. Not from a callback.
  * Takes NULL. */
 struct launcher *launcher_stop(struct launcher *l);
 CLEANUP_FUNC(struct launcher *, launcher_stop)
@@ -44,6 +45,12 @@ bool launcher_wants_write(const struct launcher *l);
  * the launcher is gone, -EPROTO when it lied, its own errno when it could not start. Every request
  * has then got its failure. */
 int launcher_dispatch(struct launcher *l);
+
+/* Asks for a sign of life. True: not even one word has come since the call before. */
+bool launcher_ping(struct launcher *l);
+/* It is given up: every request fails with -EPIPE, from here. One that is our child is killed;
+ * another's is killed by its parent, when that is asked for the next. Not from a callback. */
+void launcher_kill(struct launcher *l);
 
 /* Requests. 0: the callback comes exactly once, from launcher_dispatch() and never from inside the
  * call; else a negative errno and no callback: -EPIPE once the launcher is gone, -EAGAIN with too
@@ -74,6 +81,8 @@ int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb
 /* Deaths go to cb from now on, first those that were kept: from launcher_dispatch(). */
 void launcher_on_death(struct launcher *l, provider_death_cb cb, void *user);
 
+/* How long each of the blocking forms waits before launcher_kill(); 0, as it begins: for ever. */
+void launcher_set_patience(struct launcher *l, unsigned ms);
 /* Blocking forms. Callbacks of other requests may come meanwhile. Not from a callback. */
 int launcher_template_sync(struct launcher *l, const struct template_spec *t, int dir_fd,
 			   struct err *err);

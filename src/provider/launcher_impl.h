@@ -47,6 +47,8 @@ struct launcher {
 	uint32_t last_id;
 	int over;         /* negative errno once no answer comes any more */
 	unsigned waiting; /* *_sync calls under way: they may block */
+	unsigned patience_ms;
+	bool is_asked, has_spoken; /* as of the last launcher_ping() */
 	struct launch_info info;
 	struct map *by_id;   /* id to borrowed struct pending */
 	struct list pending; /* owned struct pending, oldest first */
@@ -78,6 +80,10 @@ int launcher_receive(struct launcher *l);
 void launcher_flush(struct launcher *l);
 /* The oldest death that is kept; false when there is none. */
 bool launcher_pop_death(struct launcher *l, struct death *ret);
+/* No answer comes any more: every request gets its failure, oldest first. Returns the code. */
+int launcher_end(struct launcher *l, int code, const char *text);
+/* Waits for a child that is to end; kills it when it does not. Another's is not waited for. */
+void launcher_bury(pid_t pid);
 /* Greets: the answer is in l->info. */
 int launcher_hello(struct launcher *l, provider_cb cb, void *user, struct err *err);
 /* The same, blocking. After a failure the launcher has to be stopped. */

@@ -20,6 +20,23 @@ int launcher_hello(struct launcher *l, provider_cb cb, void *user, struct err *e
 	return launcher_ask(l, &a, err);
 }
 
+static void on_pong(void *user, const struct provider_reply *r)
+{
+	(void)user; /* that something came has been noted */
+	(void)r;
+}
+
+bool launcher_ping(struct launcher *l)
+{
+	if (l->is_asked && !l->has_spoken)
+		return true;
+	(void)launcher_hello(l, on_pong, NULL, NULL);
+	/* Refused, too, when too much waits for it already: also then there is something to say. */
+	l->is_asked = !list_is_empty(&l->pending);
+	l->has_spoken = false;
+	return false;
+}
+
 int launcher_template(struct launcher *l, const struct template_spec *t, int dir_fd, provider_cb cb,
 		      void *user, struct err *err)
 {

@@ -1,12 +1,14 @@
-/* Finds and starts holt-launch, and greets it. */
+/* Finds and starts holt-launch, greets it, and helps one to its end that hangs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -25,6 +27,7 @@
 #define CHILD_SOCK_TEXT "3"
 #define CHILD_STATE 4
 #define CHILD_STATE_TEXT "4"
+#define BURY_MS 30000  /* for a launcher to clear its boxes away */
 #define HELLO_MS 60000 /* a launcher may wait for what an earlier one left to die */
 
 /* The launcher lies beside this program in a build tree, in libexec once installed. */
@@ -175,11 +178,31 @@ static struct launcher *create(int sock, pid_t pid)
 	return l->by_id ? l : launcher_stop(l);
 }
 
-/* A child that does not even answer would not end at the end of its socket either. */
-static void kill_child(pid_t pid)
+static bool is_living_child(pid_t pid)
 {
-	if (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0)
+	return pid > 0 && waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+void launcher_bury(pid_t pid)
+{
+	struct pollfd p = { .events = POLLIN };
+
+	if (!is_living_child(pid))
+		return;
+	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (p.fd >= 0 && poll(&p, 1, BURY_MS) == 0)
 		(void)kill(pid, SIGKILL);
+	(void)fd_close(p.fd);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* A child that does not even answer would not end at the end of its socket either. */
+void launcher_kill(struct launcher *l)
+{
+	if (is_living_child(l->pid))
+		(void)kill(l->pid, SIGKILL);
+	(void)launcher_end(l, -EPIPE, PROGRAM " does not answer");
 }
 
 int launcher_connect(int sock, pid_t pid, struct launcher **ret, struct err *err)
@@ -193,8 +216,8 @@ int launcher_connect(int sock, pid_t pid, struct launcher **ret, struct err *err
 	if (e < 0)
 		return err_sys(err, e, "start " PROGRAM);
 	e = launcher_hello_sync(l, HELLO_MS, err);
-	if (e == -ETIMEDOUT)
-		kill_child(pid);
+	if (e == -ETIMEDOUT && is_living_child(pid))
+		(void)kill(pid, SIGKILL);
 	if (e < 0)
 		return e;
 	*ret = TAKE(l);

@@ -83,9 +83,20 @@ static int until(struct wait *w, int sent, uint64_t deadline_ms, struct err *err
 	return w->err.code ? err_set(err, w->err.code, "%s", w->err.text) : 0;
 }
 
+/* One that is out of patience gets its callback, too: from launcher_kill(). */
 static int finish(struct wait *w, int sent, struct err *err)
 {
-	return until(w, sent, 0, err);
+	unsigned ms = w->l->patience_ms;
+	int r = until(w, sent, ms ? clock_now_ms() + ms : 0, err);
+
+	if (sent == 0 && !w->done)
+		launcher_kill(w->l);
+	return r;
+}
+
+void launcher_set_patience(struct launcher *l, unsigned ms)
+{
+	l->patience_ms = ms;
 }
 
 int launcher_hello_sync(struct launcher *l, int timeout_ms, struct err *err)

@@ -164,6 +164,26 @@ def test_requests_wait_for_a_new_launcher(daemon):
     assert api.get("/readyz").must(200).json["checks"]["launcher"] == "ok"
 
 
+def test_a_launcher_that_hangs_is_replaced(daemon):
+    """Stopped, it neither ends nor answers: after half a minute it is killed, and boxes go on."""
+    api = daemon.api
+    box = api.sandbox()
+    counter = box.begin(COUNT)
+    before = daemon.parts()
+    daemon.note_parts()
+    os.kill(before["launcher"], signal.SIGSTOP)
+    assert box.run("echo on")["stdout"] == "on\n"
+    with concurrent.futures.ThreadPoolExecutor(1) as crowd:
+        waiting = crowd.submit(api.post, "/sandboxes", {}, seconds=90)
+        until(lambda: daemon.parts().get("launcher", before["launcher"]) != before["launcher"], 60, "another launcher")
+        made = waiting.result()
+    assert made.status == 201, "who waited did so for nothing"
+    assert box.run("echo on")["stdout"] == "on\n"
+    assert counter.get()["status"] == "running"
+    until(lambda: "holt_launcher_restarts_total 1" in api.get("/metrics").body.decode(), what="the count")
+    api.delete(f"/sandboxes/{made.json['id']}").must(204)
+
+
 def test_time_to_live_passes_while_nobody_is_there_but_not_for_the_paused(daemon):
     short, paused = daemon.api.sandbox(timeout=2), daemon.api.sandbox(timeout=2)
     daemon.api.post(f"{paused.path}/pause").must(200)
