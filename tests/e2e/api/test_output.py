@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from support.daemon import until
+from support.daemon import Daemon, until
 
 SNOW = "☃ü€𝄞" * 3
 
@@ -223,3 +223,29 @@ def test_a_stream_whose_sandbox_ends_is_told(api):
         box.delete().must(204)
         end = events.next("end").data
         assert end["status"] in ("interrupted", "cancelled") and end["exitCode"] is None
+
+
+# --- all together --------------------------------------------------------------------------------
+
+
+def test_what_is_kept_of_all_together_is_bounded_and_a_stream_is_whole():
+    """Six that want 600 kB each share a megabyte: the newest of each, flagged; who follows loses nothing."""
+    said = "".join(f"{n:05}\n" for n in range(1, 100001))
+    with Daemon("--max-output=1M") as daemon:
+        box = daemon.api.sandbox()
+        running = [box.begin("seq -f %05.0f 1 100000; sleep 100") for _ in range(6)]
+        for one in running:
+            until(lambda: one.get()["outputBytes"] == len(said), what="all output")
+        states = [one.get() for one in running]
+        kept = [len(one["stdout"]) for one in states]
+        assert sum(kept) <= (1 << 20) + 6 * (64 << 10), kept
+        for state in states:
+            assert state["stdout"] and said.endswith(state["stdout"])
+            assert state["truncated"] == (len(state["stdout"]) < len(said))
+            assert state["omittedBytes"] == len(said) - len(state["stdout"])
+        assert any(state["truncated"] for state in states)
+        with box.stream("seq -f %05.0f 1 100000") as events:
+            streamed = "".join(event.data["data"] for event in events if event.name == "output")
+        assert streamed == said
+        for one in running:
+            one.cancel().must(204)
