@@ -438,7 +438,7 @@ struct launcher *launcher_stop(struct launcher *l)
 	if (!l)
 		return NULL;
 	l->sock = fd_close(l->sock);
-	launcher_bury(l->pid);
+	launcher_bury(l->pid, LAUNCHER_BURY_MS);
 	LIST_FOREACH (&l->queue, q, struct queued, node)
 		queued_free(l, q);
 	LIST_FOREACH (&l->pending, p, struct pending, node)

@@ -27,7 +27,6 @@
 #define CHILD_SOCK_TEXT "3"
 #define CHILD_STATE 4
 #define CHILD_STATE_TEXT "4"
-#define BURY_MS 30000  /* for a launcher to clear its boxes away */
 #define HELLO_MS 60000 /* a launcher may wait for what an earlier one left to die */
 
 /* The launcher lies beside this program in a build tree, in libexec once installed. */
@@ -183,14 +182,14 @@ static bool is_living_child(pid_t pid)
 	return pid > 0 && waitpid(pid, NULL, WNOHANG) == 0;
 }
 
-void launcher_bury(pid_t pid)
+void launcher_bury(pid_t pid, int patience_ms)
 {
 	struct pollfd p = { .events = POLLIN };
 
 	if (!is_living_child(pid))
 		return;
 	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (p.fd >= 0 && poll(&p, 1, BURY_MS) == 0)
+	if (p.fd >= 0 && poll(&p, 1, patience_ms) == 0)
 		(void)kill(pid, SIGKILL);
 	(void)fd_close(p.fd);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

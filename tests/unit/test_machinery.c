@@ -15,6 +15,7 @@
 #include "check.h"
 #include "launcher_rig.h"
 #include "loop/loop.h"
+#include "provider/launcher_impl.h"
 
 #define HANG_MS 300u
 #define LAUNCHERS_MAX 4
@@ -219,6 +220,20 @@ static void one_that_stops_while_it_is_started_anew_is_replaced_too(void **state
 	finish(&w);
 }
 
+static void one_that_does_not_end_is_killed_in_the_end(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	launcher_bury(pid, 100);
+	assert_int_equal(kill(pid, 0), -1);
+	launcher_bury(getppid(), 100000); /* not ours: left alone, and not waited for */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +241,7 @@ int main(void)
 		cmocka_unit_test(
 			one_that_takes_long_for_a_request_but_answers_others_is_left_alone),
 		cmocka_unit_test(one_that_has_nothing_to_do_is_left_alone),
+		cmocka_unit_test(one_that_does_not_end_is_killed_in_the_end),
 		cmocka_unit_test(one_that_stops_while_it_is_started_anew_is_replaced_too),
 	};
 
