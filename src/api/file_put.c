@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "net/http.h"
+#include "spec/file_version.h"
 
 #define MODE_DEFAULT 0644
 
@@ -18,6 +19,7 @@ struct put {                  /* in the request's arena */
 	struct guest_file file;
 	bool existed;
 	bool must_be_new;
+	char version[FILE_VERSION_SIZE]; /* that must be there still; or "" */
 };
 
 static void reply_put(struct file_job *j, const struct err *err)
@@ -47,6 +49,8 @@ static void written(struct upload *u, uint64_t count, const struct err *err)
 	(void)count;
 	if (err && err->code == EEXIST && p->must_be_new)
 		return problem_status(u->job.call, 412, "the file exists");
+	if (err && err->code == ESTALE && p->version[0])
+		return problem_status(u->job.call, 412, "the file is not that version");
 	if (err)
 		return problem_reply_box(u->job.call, err);
 	(void)file_job_run(&u->job, &f, reply_put);
@@ -70,6 +74,9 @@ static bool is_allowed(struct put *p, const struct guest_entry *e)
 		return false;
 	}
 	p->must_be_new = none && strcmp(none, "*") == 0;
+	/* What was the version a moment ago need not be it when the new one is whole. */
+	if (match && strcmp(match, "*") != 0)
+		file_version(p->version, e->inode, e->mtime_ns, e->size);
 	return true;
 }
 
@@ -85,6 +92,7 @@ static void looked(struct file_job *j, const struct err *err)
 	if (!is_allowed(p, err ? NULL : &j->entry))
 		return;
 	p->file.op = FILE_WRITE;
+	p->file.target = p->version;
 	if (p->must_be_new)
 		p->file.flags |= FILE_EXCL;
 	upload_start(&p->upload, &p->file);

@@ -1,6 +1,5 @@
 #include "api/range.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -8,6 +7,7 @@
 
 #include "base/parse.h"
 #include "base/str.h"
+#include "spec/file_version.h"
 
 /* A number of the header; -1 when it is none. Absent (empty) is not a number either. */
 static int parse_position(struct str s, uint64_t *ret)
@@ -67,8 +67,10 @@ enum range_kind range_parse(const char *header, uint64_t size, struct range *ret
 
 void etag_format(char dst[ETAG_SIZE], uint64_t inode, uint64_t mtime_ns, uint64_t size)
 {
-	(void)str_format(dst, ETAG_SIZE, "\"%" PRIx64 "-%" PRIx64 "-%" PRIx64 "\"", inode, mtime_ns,
-			 size);
+	char version[FILE_VERSION_SIZE];
+
+	file_version(version, inode, mtime_ns, size);
+	(void)str_format(dst, ETAG_SIZE, "\"%s\"", version);
 }
 
 bool etag_in(const char *header, const char *etag, bool weak)

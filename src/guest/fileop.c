@@ -43,7 +43,7 @@ static int run(struct fileop *op, struct err *err)
 	return r < 0 ? r : chan_u64(&op->chan, G_DONE, op->count);
 }
 
-int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd)
+int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd, int lock_fd)
 {
 	_free_ struct fileop *op = calloc(1, sizeof(*op));
 	struct err err = { 0 };
@@ -58,6 +58,7 @@ int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd)
 	chan_init(&op->chan, sock, id, f->op < FILE_OP_COUNT && rows[f->op].takes_data);
 	op->f = f;
 	op->root_fd = root_fd;
+	op->lock_fd = lock_fd;
 	r = run(op, &err);
 	if (r == -ECANCELED)
 		(void)err_set(&err, ECANCELED, "the operation was cancelled");

@@ -25,6 +25,7 @@
 struct guest {
 	int epoll_fd; /* owned */
 	int oom_fd;   /* borrowed: our own oom_score_adj, 0: none */
+	int lock_fd;  /* owned: see fileop_run(); -1: none yet */
 	struct source control, signals;
 	struct source
 		listener; /* where the next client comes from; -1: the box ends with this one */

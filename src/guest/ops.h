@@ -13,6 +13,7 @@ struct fileop {
 	struct chan chan;
 	const struct guest_file *f; /* borrowed */
 	int root_fd;                /* borrowed */
+	int lock_fd;                /* borrowed: held where a file takes its name; -1: none */
 	uint64_t count;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -148,30 +149,36 @@ static void on_patience_over(struct deadline *d)
 		(void)kill(r->pid, SIGKILL); /* its socket ends, and that ends the rest */
 }
 
-/* Everything but the two descriptors that the operation works with. */
-static void close_others(int a, int b)
+/* Everything but the descriptors that the operation works with; -1 is none. */
+static void close_others(const int *keep, size_t n)
 {
-	unsigned lo = (unsigned)(a < b ? a : b), hi = (unsigned)(a < b ? b : a);
+	unsigned from = 3, next;
 
-	if (lo > 3)
-		(void)syscall(SYS_close_range, 3, lo - 1, 0);
-	if (hi > lo + 1)
-		(void)syscall(SYS_close_range, lo + 1, hi - 1, 0);
-	(void)syscall(SYS_close_range, hi + 1, ~0u, 0);
+	for (;; from = next + 1) {
+		next = ~0u;
+		for (size_t i = 0; i < n; i++)
+			if ((unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+				next = (unsigned)keep[i];
+		if (next > from)
+			(void)syscall(SYS_close_range, from, next == ~0u ? next : next - 1, 0);
+		if (next == ~0u)
+			return;
+	}
 }
 
-static _Noreturn void run_operation(int sock, uint32_t id, const struct guest_file *f,
+static _Noreturn void run_operation(const struct relay *r, int sock, const struct guest_file *f,
 				    const struct user *u)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int lock = r->guest->lock_fd;
 	uint8_t frame[256];
 	sigset_t none;
 
 	if (root < 0)
 		_exit(1);
-	close_others(sock, root);
+	close_others((const int[]){ sock, root, lock }, 3);
 	if (user_become(u) < 0) {
-		long n = guest_put_error(frame, sizeof(frame), id, errno,
+		long n = guest_put_error(frame, sizeof(frame), r->id, errno,
 					 "the user is not one of this box");
 
 		if (n > 0)
@@ -181,7 +188,7 @@ static _Noreturn void run_operation(int sock, uint32_t id, const struct guest_fi
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	_exit(fileop_run(sock, id, f, root));
+	_exit(fileop_run(sock, r->id, f, root, lock));
 }
 
 /* Our end does not wait, the operation's does. */
@@ -194,9 +201,12 @@ static int fork_operation(struct relay *r, const struct guest_file *f, const str
 		return err_sys(err, errno, "make a socket pair");
 	r->sock.fd = pair[0];
 	(void)fd_nonblock(pair[0], true);
+	/* Not before it is wanted: most boxes never write a file. */
+	if (f->op == FILE_WRITE && r->guest->lock_fd < 0)
+		r->guest->lock_fd = memfd_create("lock", MFD_CLOEXEC);
 	r->pid = fork();
 	if (r->pid == 0)
-		run_operation(pair[1], r->id, f, u);
+		run_operation(r, pair[1], f, u);
 	(void)fd_close(pair[1]);
 	if (r->pid < 0) {
 		r->pid = 0;

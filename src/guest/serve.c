@@ -161,7 +161,9 @@ static void park(struct deadline *d)
 
 static void init(struct guest *g, int sock)
 {
-	*g = (struct guest){ .epoll_fd = -1, .next_mark = ((uint64_t)getpid() << 32) + 1 };
+	*g = (struct guest){ .epoll_fd = -1,
+			     .lock_fd = -1,
+			     .next_mark = ((uint64_t)getpid() << 32) + 1 };
 	g->tree.proc_fd = g->tree.spare_fd = -1;
 	client_init(g, sock);
 	source_init(&g->signals, -1, on_signal);
@@ -185,6 +187,7 @@ static void done(struct guest *g)
 	client_done(g);
 	source_close(g->epoll_fd, &g->signals);
 	pace_close(&g->pace);
+	g->lock_fd = fd_close(g->lock_fd);
 	g->epoll_fd = fd_close(g->epoll_fd);
 }
 

@@ -1,6 +1,7 @@
 /* Write and rename: a file changes in one step or not at all. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -9,6 +10,7 @@
 #include "guest/ops.h"
 #include "guest/path.h"
 #include "guest/temp.h"
+#include "spec/file_version.h"
 
 /* Everything that the client sends, into fd. */
 static int receive_into(struct fileop *op, int fd, struct err *err)
@@ -67,6 +69,48 @@ static int append(struct fileop *op, const struct path_spot *spot, mode_t mode, 
 	return r < 0 ? r : receive_into(op, fd, err);
 }
 
+static int set_lock(const struct fileop *op, short type)
+{
+	struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
+
+	return op->lock_fd >= 0 && fcntl(op->lock_fd, F_SETLKW, &whole) < 0 ? -errno : 0;
+}
+
+static int check_version(const struct fileop *op, const struct path_spot *spot, struct err *err)
+{
+	char version[FILE_VERSION_SIZE] = "";
+	struct guest_entry e;
+	struct stat st;
+
+	if (op->f->target[0] == '\0')
+		return 0;
+	if (fstatat(spot->dir, spot->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		e = files_entry(&st, "", "");
+		file_version(version, e.inode, e.mtime_ns, e.size);
+	}
+	if (strcmp(version, op->f->target) == 0)
+		return 0;
+	return err_set(err, ESTALE, "'%.150s' has changed", op->f->path);
+}
+
+/* Nobody who writes through us comes between the look at the old file and its end. */
+static int commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
+		  struct err *err)
+{
+	int r = set_lock(op, F_WRLCK);
+
+	if (r < 0)
+		return err_sys(err, r, "lock '%.150s'", op->f->path);
+	r = check_version(op, spot, err);
+	if (r == 0) {
+		r = temp_commit(temp, spot->name, op->f->flags & FILE_EXCL);
+		if (r < 0)
+			(void)err_sys(err, r, "write '%.150s'", op->f->path);
+	}
+	(void)set_lock(op, F_UNLCK);
+	return r;
+}
+
 static int replace(struct fileop *op, const struct path_spot *spot, mode_t mode, struct err *err)
 {
 	_cleanup_(temp_done) struct temp temp = TEMP_NONE;
@@ -79,8 +123,7 @@ static int replace(struct fileop *op, const struct path_spot *spot, mode_t mode,
 		return r;
 	if (fchmod(temp.fd, mode) < 0)
 		return err_sys(err, errno, "chmod '%.150s'", op->f->path);
-	r = temp_commit(&temp, spot->name, op->f->flags & FILE_EXCL);
-	return r < 0 ? err_sys(err, r, "write '%.150s'", op->f->path) : 0;
+	return commit(op, &temp, spot, err);
 }
 
 int files_write(struct fileop *op, struct err *err)
@@ -90,6 +133,8 @@ int files_write(struct fileop *op, struct err *err)
 	mode_t mode = op->f->mode ? op->f->mode : 0644;
 	int r = files_check_mode(op->f->mode, err);
 
+	if (r == 0 && op->f->target[0] && (op->f->flags & FILE_APPEND))
+		r = err_set(err, EINVAL, "only a whole file can replace a version");
 	if (r < 0)
 		return r;
 	/* Like open(O_EXCL): a link is something that exists, wherever it leads. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -58,7 +59,8 @@ int rig_setup(void **state)
 	assert_int_equal(mkdir(g->root, 0755), 0);
 	write_at(AT_FDCWD, g->canary, RIG_CANARY);
 	g->root_fd = open(g->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(g->root_fd >= 0);
+	g->lock_fd = memfd_create("lock", MFD_CLOEXEC);
+	assert_true(g->root_fd >= 0 && g->lock_fd >= 0);
 	*state = g;
 	return 0;
 }
@@ -71,6 +73,7 @@ int rig_teardown(void **state)
 	rig_check_canary(g);
 	assert_int_equal(rig_command(g, rm), 0);
 	(void)close(g->root_fd);
+	(void)close(g->lock_fd);
 	free(g);
 	return 0;
 }
@@ -102,7 +105,7 @@ struct rig_op rig_start(const struct rig *g, const struct guest_file *f)
 	if (op.pid == 0) {
 		(void)close(pair[0]);
 		fault_arm(g->fail_allocation);
-		code = fileop_run(pair[1], op.id, &full, g->root_fd);
+		code = fileop_run(pair[1], op.id, &full, g->root_fd, g->lock_fd);
 		(void)fault_disarm();
 		if (!g->skip_leak_check && __lsan_do_recoverable_leak_check &&
 		    __lsan_do_recoverable_leak_check())

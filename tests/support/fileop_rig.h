@@ -14,6 +14,7 @@ struct rig {
 	char root[80];   /* ... the root of the operations ... */
 	char canary[80]; /* ... and a file outside of it */
 	int root_fd;
+	int lock_fd;            /* that all operations share */
 	size_t fail_allocation; /* which one of the operation's fails; 0: none */
 	bool skip_leak_check;   /* it takes longer than most operations: for tests that race */
 };

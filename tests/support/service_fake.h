@@ -46,6 +46,7 @@ struct sandboxes {
 	struct service_file files[FAKE_FILES_MAX];
 	unsigned serial;
 	uint64_t inodes;
+	bool overtakes;         /* once: at the end of a FILE_WRITE the version is another one */
 	uint64_t read_fails_at; /* FILE_READ and FILE_TAR_GET fail behind so many bytes; 0: never */
 	size_t chunk;           /* bytes of one data() */
 	size_t window;          /* bytes that file_send() takes before the loop turns */

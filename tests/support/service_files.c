@@ -164,6 +164,10 @@ static void run_write(struct file_op *op)
 	if (op->is_sent && op->f.op == FILE_WRITE && op->f.flags & FILE_EXCL &&
 	    service_file(all, op->path))
 		return op_failed(op, EEXIST);
+	if (op->is_sent && op->f.op == FILE_WRITE && all->overtakes) {
+		all->overtakes = false;
+		return op_failed(op, op->f.target[0] ? ESTALE : EPROTO);
+	}
 	if (op->is_sent) {
 		(void)service_put(all, op->path, ENTRY_FILE, buf_str(&op->in), op->in.len);
 		return op_done(op, op->in.len);

@@ -241,6 +241,23 @@ static void a_file_is_written_and_conditions_hold(void **state)
 	rig_expect(rig, rig->user, "PUT " FILES "/workspace/empty", "", 201, "\"size\":0");
 }
 
+static void a_version_that_changes_during_the_upload_is_not_overwritten(void **state)
+{
+	struct api_rig *rig = *state;
+	struct rig_answer a;
+	char headers[160];
+
+	rig_ask(rig, rig->user, "PUT " FILES "/workspace/v", "", "one", &a);
+	assert_int_equal(a.status, 201);
+	(void)str_format(headers, sizeof(headers), "If-Match: %s\r\n", rig_header(&a, "ETag"));
+	rig_answer_done(&a);
+	rig->service.overtakes = true;
+	rig_ask(rig, rig->user, "PUT " FILES "/workspace/v", headers, "late", &a);
+	assert_int_equal(a.status, 412);
+	rig_answer_done(&a);
+	assert_string_equal(buf_str(&service_file(&rig->service, "/workspace/v")->data), "one");
+}
+
 /* While the STAT that goes before is answered, another makes the file. */
 static void a_file_that_must_be_new_is_not_overwritten_in_a_race(void **state)
 {
@@ -398,6 +415,7 @@ int main(void)
 		RIG_TEST(a_file_that_cannot_be_read_to_its_end_is_cut_off),
 		RIG_TEST(a_client_that_leaves_stops_its_operation),
 		RIG_TEST(a_file_is_written_and_conditions_hold),
+		RIG_TEST(a_version_that_changes_during_the_upload_is_not_overwritten),
 		RIG_TEST(a_file_that_must_be_new_is_not_overwritten_in_a_race),
 		RIG_TEST(an_upload_waits_for_the_box_and_arrives_whole),
 		RIG_TEST(too_much_is_refused_before_or_on_the_way),

@@ -1,4 +1,5 @@
 /* The file operations, each run as holt-init runs it. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/fd.h"
 #include "check.h"
 #include "fileop_rig.h"
+#include "spec/file_version.h"
 
 #define FILE_OP(...) (&(struct guest_file){ __VA_ARGS__ })
 
@@ -213,6 +215,89 @@ static void write_can_append_and_can_refuse_to_replace(void **state)
 	assert_string_equal(rig_text(g, "g"), "three");
 }
 
+static void version_of(const struct rig *g, const char *name, char dst[FILE_VERSION_SIZE])
+{
+	struct rig_answer a;
+
+	rig_run(g, FILE_OP(.op = FILE_STAT, .path = name), NULL, 0, &a);
+	assert_int_equal(a.error, 0);
+	file_version(dst, a.entries[0].e.inode, a.entries[0].e.mtime_ns, a.entries[0].e.size);
+	rig_answer_done(&a);
+}
+
+static void write_replaces_the_version_it_was_told_and_no_other(void **state)
+{
+	struct rig *g = *state;
+	char version[FILE_VERSION_SIZE];
+	struct guest_file f = { .op = FILE_WRITE, .path = "f", .target = version };
+
+	rig_write(g, "f", "one");
+	version_of(g, "f", version);
+	assert_int_equal(rig_do(g, &f, "two", 3), 0);
+	assert_int_equal(rig_do(g, &f, "three", 5), ESTALE);
+	assert_string_equal(rig_text(g, "f"), "two");
+	f.path = "none";
+	assert_int_equal(rig_do(g, &f, "x", 1), ESTALE);
+	assert_false(rig_exists(g, "none"));
+	f.path = "f";
+	f.flags = FILE_APPEND;
+	assert_int_equal(rig_do(g, &f, "x", 1), EINVAL);
+	assert_int_equal(rig_count(g, "."), 1);
+}
+
+static void set_lock(const struct rig *g, short type)
+{
+	struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
+
+	assert_int_equal(fcntl(g->lock_fd, F_SETLKW, &whole), 0);
+}
+
+/* Its temporary file is there, whole, and it goes no further. */
+static void wait_until_whole(const struct rig *g, size_t n)
+{
+	struct stat st = { 0 };
+	struct dirent *e;
+
+	for (int i = 0; i < 5000 && (size_t)st.st_size != n; i++) {
+		DIR *d = fdopendir(dup(g->root_fd));
+
+		assert_non_null(d);
+		rewinddir(d);
+		while ((e = readdir(d)))
+			if (strncmp(e->d_name, ".holt-", 6) == 0)
+				(void)fstatat(g->root_fd, e->d_name, &st, 0);
+		(void)closedir(d);
+		(void)usleep(1000);
+	}
+	assert_int_equal(st.st_size, n);
+	(void)usleep(50000); /* enough for who does not wait to be through */
+}
+
+static void two_writers_of_one_version_do_not_both_win(void **state)
+{
+	struct rig *g = *state;
+	char version[FILE_VERSION_SIZE];
+	struct guest_file f = { .op = FILE_WRITE, .path = "f", .target = version };
+	struct rig_answer a = { 0 };
+	struct rig_op op;
+
+	rig_write(g, "f", "one");
+	version_of(g, "f", version);
+	set_lock(g, F_WRLCK); /* as the one does who is about to win */
+	op = rig_start(g, &f);
+	rig_send(&op, G_DATA, "late", 4);
+	rig_send(&op, G_DATA, "", 0);
+	wait_until_whole(g, 4);
+	assert_int_equal(unlinkat(g->root_fd, "f", 0), 0);
+	rig_write(g, "f", "two");
+	set_lock(g, F_UNLCK);
+	rig_finish(&op, &a);
+	assert_int_equal(a.error, ESTALE);
+	rig_answer_done(&a);
+	assert_string_equal(rig_text(g, "f"), "two");
+	assert_int_equal(rig_count(g, "."), 1);
+}
+
 static void write_of_megabytes_arrives_whole(void **state)
 {
 	struct rig *g = *state;
@@ -403,6 +488,8 @@ int main(void)
 		TEST(write_replaces_in_one_step_and_keeps_the_mode),
 		TEST(write_makes_parents_only_when_asked),
 		TEST(write_can_append_and_can_refuse_to_replace),
+		TEST(write_replaces_the_version_it_was_told_and_no_other),
+		TEST(two_writers_of_one_version_do_not_both_win),
 		TEST(write_of_megabytes_arrives_whole),
 		TEST(a_cancelled_write_leaves_the_old_file_and_nothing_else),
 		TEST(a_client_that_goes_away_is_a_cancel),

@@ -365,7 +365,7 @@ static bool run_here(const struct rig *g, const struct guest_file *f)
 	rig_send(&op, f->op == FILE_WRITE ? G_DATA : G_CREDIT, "evilevil", 8);
 	rig_send(&op, f->op == FILE_WRITE ? G_DATA : G_CREDIT, "evilevil",
 		 f->op == FILE_WRITE ? 0 : 8);
-	(void)fileop_run(pair[1], op.id, &full, g->root_fd);
+	(void)fileop_run(pair[1], op.id, &full, g->root_fd, -1);
 	(void)close(pair[1]);
 	while ((n = recv(pair[0], frame, sizeof(frame), 0)) > 0)
 		found = found || memmem(frame, (size_t)n, RIG_CANARY, strlen(RIG_CANARY));

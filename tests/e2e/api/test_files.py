@@ -1,4 +1,5 @@
 """Files: whole and in parts, conditions, lists, changes, and everything that must stay inside."""
+import concurrent.futures
 import hashlib
 import os
 import socket
@@ -173,6 +174,16 @@ def test_writes_under_conditions(box):
     assert new != tag
     box.put("/workspace/f", b"three", headers={"If-Match": tag}).error(412)
     box.put("/workspace/g", b"new", headers={"If-None-Match": "*"}).must(201)
+
+
+def test_of_many_writers_with_one_version_one_wins(box):
+    tag = put(box, "/workspace/f", b"one").headers["ETag"]
+    with concurrent.futures.ThreadPoolExecutor(8) as crowd:
+        answers = list(crowd.map(lambda i: box.put("/workspace/f", b"%d" % i * 100_000, headers={"If-Match": tag}), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] + 7 * [412]
+    winner = [answer.status for answer in answers].index(200)
+    assert box.read("/workspace/f").body == b"%d" % winner * 100_000
+    assert box.run("ls -A")["stdout"] == "f\n"
 
 
 # --- lists and changes ---------------------------------------------------------------------------
