@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/str.h"
 #include "guest/plain.h"
 #include "guest_rig.h"
 
@@ -56,18 +57,18 @@ static void plain_lines_are_cut_into_words(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char joined[PLAIN_MAX] = "";
+		struct buf joined = { 0 };
 		struct plain p;
 
 		assert_int_equal(plain_split(rows[i].line, &p), rows[i].joined != NULL);
 		if (!rows[i].joined)
 			continue;
 		for (size_t w = 0; p.argv[w]; w++) {
-			if (w > 0)
-				strcat(joined, "|");
-			strcat(joined, p.argv[w]);
+			(void)buf_puts(&joined, w > 0 ? "|" : "");
+			(void)buf_puts(&joined, p.argv[w]);
 		}
-		assert_string_equal(joined, rows[i].joined);
+		assert_string_equal(buf_str(&joined), rows[i].joined);
+		buf_done(&joined);
 	}
 }
 
@@ -78,9 +79,9 @@ static void long_lines_are_left_to_the_shell(void **state)
 
 	(void)state;
 	for (size_t i = 1; i < PLAIN_WORDS; i++)
-		strcat(line, " y");
+		memcpy(line + 2 * i, " y", 3);
 	assert_true(plain_split(line, &p));
-	strcat(line, " y");
+	memcpy(line + 2 * PLAIN_WORDS, " y", 3);
 	assert_false(plain_split(line, &p));
 	memset(line, 'a', sizeof(line));
 	line[0] = '/';
@@ -119,23 +120,25 @@ static void run(struct guest_rig *rig, const char *line, bool may_skip, struct r
 
 static int by_text(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct str *x = a, *y = b;
+	int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
 static void sort_lines(struct buf *text)
 {
-	char *lines[32], copy[2048];
+	struct str rest = { text->data, text->len }, lines[32];
+	struct buf sorted = { 0 };
 	size_t n = 0;
 
-	(void)snprintf(copy, sizeof(copy), "%s", buf_str(text));
-	for (char *l = strtok(copy, "\n"); l && n < 32; l = strtok(NULL, "\n"))
-		lines[n++] = l;
+	while (n < 32 && str_split(&rest, '\n', &lines[n]))
+		n++;
 	qsort(lines, n, sizeof(lines[0]), by_text);
+	for (size_t i = 0; i < n; i++)
+		(void)buf_printf(&sorted, "%.*s\n", (int)lines[i].len, lines[i].data);
 	buf_done(text);
-	for (size_t i = 0; i < n; i++) {
-		(void)buf_append(text, lines[i], strlen(lines[i]));
-		(void)buf_append(text, "\n", 1);
-	}
+	*text = sorted;
 }
 
 /* Programs there are, programs there are not, and files that only a shell can run. */
