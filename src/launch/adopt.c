@@ -30,13 +30,13 @@ static void found_done(struct found *f)
 	f->pidfd = fd_close(f->pidfd);
 }
 
-/* -ESTALE: there is no such box, or no more. */
+/* -ESTALE: there is no such box, or no more. -EPROTONOSUPPORT: another version wrote of it. */
 static int find(const struct launch *l, const char *box, struct found *f)
 {
 	int r = state_read(&l->state, box, f->data, &f->rec);
 
 	f->pidfd = -1;
-	if (r == -ENOENT || r == -EINVAL || r == -EPROTO || r == -EPROTONOSUPPORT || r == -ELOOP)
+	if (r == -ENOENT || r == -EINVAL || r == -EPROTO || r == -ELOOP)
 		return -ESTALE;
 	if (r < 0)
 		return r;
@@ -149,7 +149,7 @@ static int take(struct launch *l, struct box *b, const struct record *rec, struc
 
 static bool is_stale(int r)
 {
-	return r == -ESTALE || r == -EBUSY || r == -EINVAL;
+	return r == -ESTALE || r == -EBUSY || r == -EINVAL || r == -EPROTONOSUPPORT;
 }
 
 static int adopt(struct launch *l, struct found *f, struct err *err)
@@ -194,13 +194,16 @@ static int visit(void *arg, const char *box)
 
 	if (r == 0)
 		r = adopt(v->l, &f, &err);
+	else if (r == -EPROTONOSUPPORT)
+		(void)err_set(&err, -r, "its record is of another version");
 	if (r == 0)
 		return 0;
 	if (!is_stale(r))
 		return err_set(v->err, -r, "take over box %s: %s", box,
 			       err.code ? err.text : strerror(-r));
-	if (f.pidfd >= 0) {
+	if (err.code)
 		log_warn("launch", "box %s cannot be taken over: %s", box, err.text);
+	if (f.pidfd >= 0) {
 		process_kill(f.pidfd);
 		(void)process_wait(f.pidfd, KILLED_MS);
 	}

@@ -484,6 +484,37 @@ static void damaged_files_do_no_harm_and_are_removed(void **state)
 	rig_drop(&h);
 }
 
+static void a_box_that_another_version_recorded_is_ended(void **state)
+{
+	struct rig *r = need(state);
+	struct listed boxes[BOXES_MAX];
+	char data[RECORD_MAX];
+	struct wire_head head;
+	struct held h;
+	ssize_t n;
+	int fd;
+
+	if (!rig_has_cgroups(r))
+		skip(); /* nothing else says that it was ours */
+	claim(r, "", &h);
+	rig_kill(r);
+	fd = openat(r->dir_fd, h.box.id, O_RDONLY | O_CLOEXEC);
+	n = fd_read_all(fd, data, sizeof(data));
+	(void)close(fd);
+	assert_true(n > (ssize_t)sizeof(head));
+	memcpy(&head, data, sizeof(head));
+	assert_int_equal(head.version, WIRE_VERSION);
+	head.version++;
+	memcpy(data, &head, sizeof(head));
+	assert_int_equal(unlinkat(r->dir_fd, h.box.id, 0), 0);
+	rig_put(r, h.box.id, data, (size_t)n);
+	rig_start(r);
+	assert_int_equal(rig_list(r, boxes), 0);
+	assert_false(rig_is_alive(h.box.pid));
+	assert_int_equal(rig_count_files(r), 0);
+	rig_drop(&h);
+}
+
 static void a_box_whose_record_is_lost_is_ended(void **state)
 {
 	struct rig *r = need(state);
@@ -728,6 +759,7 @@ int main(int argc, char **argv)
 		CASE(a_record_of_what_is_no_box_is_not_believed),
 		CASE(damaged_files_do_no_harm_and_are_removed),
 		CASE(a_box_whose_record_is_lost_is_ended),
+		CASE(a_box_that_another_version_recorded_is_ended),
 		CASE(ids_of_a_living_box_are_nobody_elses),
 		CASE(boxes_are_found_also_from_another_control_group),
 		CASE(waiting_boxes_that_die_are_not_announced_and_not_replaced_for_ever),

@@ -142,6 +142,20 @@ static void a_box_in_the_list_that_nobody_asked_for_ends_the_trust(void **state)
 	assert_int_equal(h.code, -EPROTO);
 }
 
+static void a_launcher_of_another_version_is_told_as_such(void **state)
+{
+	struct wire_head head = { WIRE_VERSION + 1, L_OK, 1, 0 };
+	struct rig *rig = *state;
+	struct heard h = { 0 };
+
+	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &h, NULL), 0);
+	assert_int_equal(fd_send(rig->far, &head, sizeof(head), NULL, 0), sizeof(head));
+	assert_int_equal(launcher_dispatch(rig->launcher), -EPROTO);
+	assert_int_equal(h.calls, 1);
+	assert_int_equal(h.code, -EPROTO);
+	assert_non_null(strstr(h.text, "another version"));
+}
+
 static void every_request_gets_its_failure_when_the_launcher_is_gone(void **state)
 {
 	struct rig *rig = *state;
@@ -410,6 +424,7 @@ int main(void)
 		CASE(a_list_beyond_any_launcher_s_boxes_is_given_up),
 		CASE(a_box_in_the_list_that_nobody_asked_for_ends_the_trust),
 		CASE(every_request_gets_its_failure_when_the_launcher_is_gone),
+		CASE(a_launcher_of_another_version_is_told_as_such),
 		CASE(last_words_are_heard_before_the_end),
 		CASE(a_callback_may_ask_and_is_refused_at_the_end),
 		CASE(requests_on_their_way_have_an_end),

@@ -214,6 +214,33 @@ static void a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever(vo
 	rig_close(&rig);
 }
 
+static void a_box_that_speaks_another_version_is_ended_and_recorded(void **state)
+{
+	struct wire_head head = { WIRE_VERSION + 1, G_READY, 0, 0 };
+	char id[ID_LEN + 1], *reason = NULL;
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "web");
+	memcpy(id, sb->id, sizeof(id));
+	rig_death(&rig);
+	rig_birth(&rig);
+	rig_ready(&rig);
+	rig_run(&rig);
+	rig_say(rig_box(&rig, id), &head, sizeof(head));
+	rig_run(&rig);
+	rig_tick(&rig, 2);
+	assert_int_equal(rig.ready, 2); /* nobody waits for it */
+	assert_int_equal(rig.ready_err.code, 0);
+	assert_int_equal(rig_row_state(&rig, id, &reason), SANDBOX_FAILED);
+	assert_string_equal(reason, "its box does not answer");
+	free(reason);
+	assert_int_equal(rig.fake.live, 0);
+	rig_close(&rig);
+}
+
 static void on_looked_up(void *user, const struct sandbox_info *info, const struct err *err)
 {
 	assert_null(info);
@@ -541,6 +568,7 @@ int main(void)
 		cmocka_unit_test(boxes_that_nobody_knows_are_destroyed),
 		cmocka_unit_test(a_sweep_finds_a_death_that_nobody_told),
 		cmocka_unit_test(a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever),
+		cmocka_unit_test(a_box_that_speaks_another_version_is_ended_and_recorded),
 		cmocka_unit_test(a_damaged_row_is_an_end),
 		cmocka_unit_test(a_damaged_row_of_an_ended_one_is_told_as_such),
 		cmocka_unit_test(a_time_that_was_over_meanwhile_ends_it),
