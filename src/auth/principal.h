@@ -1,7 +1,8 @@
-/* Who is asking, as the key told: what a request carries from the door to the domain. */
+/* Who is asking, as the key or token told: what a request carries from the door to the domain. */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "auth/scope.h"
 #include "base/id.h"
@@ -11,10 +12,11 @@ struct err;
 #define OWNER_MAX 63 /* bytes */
 
 struct principal {
-	char key_id[ID_LEN + 1];
+	char key_id[ID_LEN + 1]; /* "": a token of an identity provider, see expires_ms */
 	char owner[OWNER_MAX + 1];
 	enum role role;
-	unsigned scopes; /* enum scope, or-ed */
+	unsigned scopes;    /* enum scope, or-ed */
+	int64_t expires_ms; /* of a token, wall clock; 0: as long as the key is good */
 };
 
 /* 0, or -EPERM naming the first scope that is missing. SCOPE_NONE is always granted. */
