@@ -14,10 +14,16 @@ static const struct job_type types[JOB_KIND_COUNT] = {
 	[JOB_PUT_SANDBOX] = { &rows_sandboxes, JOB_WRITE, false },
 	[JOB_PUT_EXECUTION] = { &rows_executions, JOB_WRITE, false },
 	[JOB_PUT_META] = { &rows_meta, JOB_WRITE, true },
+	[JOB_PUT_OBJECT] = { &rows_objects, JOB_WRITE, true },
+	[JOB_PUT_USAGE] = { &rows_usage, JOB_WRITE, false },
+	[JOB_APPEND] = { &rows_journal, JOB_WRITE, false },
 	[JOB_TOUCH_KEY] = { &rows_keys, JOB_WRITE, false },
 	[JOB_DELETE_KEY] = { &rows_keys, JOB_WRITE, true },
 	[JOB_DELETE_SANDBOX] = { &rows_sandboxes, JOB_WRITE, false },
 	[JOB_DELETE_OLD] = { &rows_sandboxes, JOB_WRITE, false },
+	[JOB_DELETE_OBJECT] = { &rows_objects, JOB_WRITE, true },
+	[JOB_TRIM_JOURNAL] = { &rows_journal, JOB_WRITE, false },
+	[JOB_TRIM_USAGE] = { &rows_usage, JOB_WRITE, false },
 	[JOB_PROBE] = { &rows_meta, JOB_WRITE, false },
 	[JOB_FLUSH] = { NULL, JOB_WRITE, false },
 	[JOB_LIST_SANDBOXES] = { &rows_sandboxes, JOB_QUERY, false },
@@ -25,9 +31,16 @@ static const struct job_type types[JOB_KIND_COUNT] = {
 	[JOB_LIST_EXECUTIONS] = { &rows_executions, JOB_QUERY, false },
 	[JOB_GET_EXECUTION] = { &rows_executions, JOB_QUERY, false },
 	[JOB_GET_META] = { &rows_meta, JOB_QUERY, false },
+	[JOB_LIST_OBJECTS] = { &rows_objects, JOB_QUERY, false },
+	[JOB_GET_OBJECT] = { &rows_objects, JOB_QUERY, false },
+	[JOB_LIST_JOURNAL] = { &rows_journal, JOB_QUERY, false },
+	[JOB_LIST_USAGE] = { &rows_usage_sums, JOB_QUERY, false },
 	[JOB_LOAD_KEYS] = { &rows_keys, JOB_LOAD, false },
 	[JOB_LOAD_SANDBOXES] = { &rows_sandboxes, JOB_LOAD, false },
 	[JOB_LOAD_EXECUTIONS] = { &rows_executions, JOB_LOAD, false },
+	[JOB_LOAD_OBJECTS] = { &rows_objects, JOB_LOAD, false },
+	[JOB_LOAD_LAST_JOURNAL] = { &rows_journal, JOB_LOAD, false },
+	[JOB_LOAD_USAGE] = { &rows_usage, JOB_LOAD, false },
 };
 
 struct store_job *job_create(enum job_kind kind, union job_cb cb, void *user)
@@ -89,6 +102,40 @@ static int copy_choice(struct store_job *job, const char *text, const char **ret
 int job_set_id(struct store_job *job, const char *id)
 {
 	return id && *id ? copy_name(job, id, STORE_NAME_MAX, &job->id) : -EINVAL;
+}
+
+int job_set_space(struct store_job *job, const char *space)
+{
+	return space && *space ? copy_name(job, space, STORE_NAME_MAX, &job->space) : -EINVAL;
+}
+
+int job_set_objects(struct store_job *job, const struct store_object_filter *filter)
+{
+	int r = job_set_space(job, filter->kind);
+
+	if (r == 0)
+		r = copy_choice(job, filter->owner, &job->objects.owner);
+	if (r == 0)
+		r = copy_choice(job, filter->name, &job->objects.name);
+	return r;
+}
+
+int job_set_log(struct store_job *job, const struct store_journal_filter *filter)
+{
+	int r;
+
+	job->log = *filter;
+	r = copy_choice(job, filter->owner, &job->log.owner);
+	return r < 0 ? r : copy_choice(job, filter->kind, &job->log.kind);
+}
+
+int job_set_usage(struct store_job *job, const struct store_usage_filter *filter)
+{
+	int r;
+
+	job->usage = *filter;
+	r = copy_choice(job, filter->owner, &job->usage.owner);
+	return r < 0 ? r : copy_choice(job, filter->key_id, &job->usage.key_id);
 }
 
 static int copy_pairs(struct store_job *job, const struct store_pair *pairs, size_t n)
@@ -158,6 +205,12 @@ void job_call_back(const struct store_job *job)
 		job->cb.sandboxes(job->user, job->result, job->rows, job->n_rows, job->more);
 	else if (table == &rows_executions)
 		job->cb.executions(job->user, job->result, job->rows, job->n_rows, job->more);
+	else if (table == &rows_objects)
+		job->cb.objects(job->user, job->result, job->rows, job->n_rows, job->more);
+	else if (table == &rows_journal)
+		job->cb.journal(job->user, job->result, job->rows, job->n_rows, job->more);
+	else if (table == &rows_usage_sums)
+		job->cb.usage(job->user, job->result, job->rows, job->n_rows, job->more);
 	else
 		call_text(job);
 }
@@ -170,6 +223,12 @@ void job_call_each(const struct store_job *job, const void *row)
 		job->cb.each_key(job->user, row);
 	else if (table == &rows_sandboxes)
 		job->cb.each_sandbox(job->user, row);
-	else
+	else if (table == &rows_executions)
 		job->cb.each_execution(job->user, row);
+	else if (table == &rows_objects)
+		job->cb.each_object(job->user, row);
+	else if (table == &rows_journal)
+		job->cb.each_journal(job->user, row);
+	else
+		job->cb.each_usage(job->user, row);
 }

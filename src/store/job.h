@@ -18,10 +18,16 @@ enum job_kind {
 	JOB_PUT_SANDBOX,
 	JOB_PUT_EXECUTION,
 	JOB_PUT_META,
+	JOB_PUT_OBJECT,
+	JOB_PUT_USAGE,
+	JOB_APPEND,
 	JOB_TOUCH_KEY,
 	JOB_DELETE_KEY,
 	JOB_DELETE_SANDBOX,
 	JOB_DELETE_OLD,
+	JOB_DELETE_OBJECT,
+	JOB_TRIM_JOURNAL,
+	JOB_TRIM_USAGE,
 	JOB_PROBE,
 	JOB_FLUSH, /* of an implementation's own: never submitted */
 	JOB_LIST_SANDBOXES,
@@ -29,9 +35,16 @@ enum job_kind {
 	JOB_LIST_EXECUTIONS,
 	JOB_GET_EXECUTION,
 	JOB_GET_META,
+	JOB_LIST_OBJECTS,
+	JOB_GET_OBJECT,
+	JOB_LIST_JOURNAL,
+	JOB_LIST_USAGE,
 	JOB_LOAD_KEYS,
 	JOB_LOAD_SANDBOXES,
 	JOB_LOAD_EXECUTIONS,
+	JOB_LOAD_OBJECTS,
+	JOB_LOAD_LAST_JOURNAL,
+	JOB_LOAD_USAGE,
 	JOB_KIND_COUNT
 };
 
@@ -48,9 +61,15 @@ union job_cb {
 	store_sandboxes_fn *sandboxes;
 	store_executions_fn *executions;
 	store_text_fn *text;
+	store_objects_fn *objects;
+	store_journal_fn *journal;
+	store_usage_fn *usage;
 	void (*each_key)(void *user, const struct key_row *row);
 	void (*each_sandbox)(void *user, const struct sandbox_row *row);
 	void (*each_execution)(void *user, const struct execution_row *row);
+	void (*each_object)(void *user, const struct object_row *row);
+	void (*each_journal)(void *user, const struct journal_row *row);
+	void (*each_usage)(void *user, const struct usage_row *row);
 };
 
 struct store_job {
@@ -62,9 +81,13 @@ struct store_job {
 
 	const void *row;                    /* arena: of a put */
 	const char *id;                     /* arena: of what is deleted, touched or looked for */
-	int64_t time_ms;                    /* of a touch; the cut of delete_old */
+	const char *space;                  /* arena: an object's kind, a log's stream */
+	int64_t time_ms;                    /* of a touch; the cut of what is deleted; a day */
 	uint32_t max;                       /* rows to delete or read at most */
 	struct store_sandbox_filter filter; /* arena */
+	struct store_object_filter objects; /* arena */
+	struct store_journal_filter log;    /* arena */
+	struct store_usage_filter usage;    /* arena */
 	struct store_cursor cursor;         /* arena */
 
 	int result;
@@ -84,6 +107,10 @@ const struct job_type *job_type(const struct store_job *job);
 size_t job_bytes(const struct store_job *job); /* all memory it has */
 int job_set_row(struct store_job *job, const void *row);
 int job_set_id(struct store_job *job, const char *id);
+int job_set_space(struct store_job *job, const char *space);
+int job_set_objects(struct store_job *job, const struct store_object_filter *filter);
+int job_set_log(struct store_job *job, const struct store_journal_filter *filter);
+int job_set_usage(struct store_job *job, const struct store_usage_filter *filter);
 int job_set_filter(struct store_job *job, const struct store_sandbox_filter *filter);
 int job_set_page(struct store_job *job, const struct store_cursor *cursor, uint32_t limit);
 

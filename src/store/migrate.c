@@ -13,11 +13,15 @@ __asm__(".section .rodata\n"
 	"store_0001_initial:\n"
 	".incbin \"store/migrations/0001_initial.sql\"\n"
 	".byte 0\n"
+	"store_0002_platform:\n"
+	".incbin \"store/migrations/0002_platform.sql\"\n"
+	".byte 0\n"
 	".previous\n");
-extern const char store_0001_initial[];
+extern const char store_0001_initial[], store_0002_platform[];
 
 static const struct migration migrations[] = {
 	{ 1, "initial", store_0001_initial },
+	{ 2, "platform", store_0002_platform },
 };
 
 const struct migration *migrate_list(size_t *ret_n)

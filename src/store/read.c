@@ -73,6 +73,61 @@ static void add_filter(struct query *q, const struct store_sandbox_filter *f)
 	}
 }
 
+/* A name is never empty where it is unique: saying so lets that index be used. */
+static void add_objects(struct query *q, const struct store_job *job)
+{
+	add_text(q, " AND kind = ?", job->space);
+	if (job->objects.owner)
+		add_text(q, " AND owner = ?", job->objects.owner);
+	if (job->objects.name && *job->objects.name)
+		add(q, " AND name <> ''");
+	if (job->objects.name)
+		add_text(q, " AND name = ?", job->objects.name);
+}
+
+/* The times of a log never go back, so that they are found as places in it. */
+static void add_time(struct query *q, const struct store_job *job, const char *op, int64_t ms)
+{
+	(void)buf_printf(&q->sql, " AND seq %s ifnull((SELECT seq FROM journal WHERE stream", op);
+	add_text(q, " = ?", job->space);
+	add_number(q, " AND at_ms >= ? ORDER BY at_ms, seq LIMIT 1), 9223372036854775807)", ms);
+}
+
+static void add_log(struct query *q, const struct store_job *job)
+{
+	const struct store_journal_filter *f = &job->log;
+
+	add_text(q, " AND stream = ?", job->space);
+	if (f->owner) /* few lines of many are one owner's: their index, not a walk over all */
+		add_text(q, " AND unlikely(owner = ?)", f->owner);
+	if (f->kind)
+		add_text(q, " AND kind = ?", f->kind);
+	if (f->after_seq)
+		add_number(q, " AND seq > ?", (int64_t)f->after_seq);
+	if (f->before_seq)
+		add_number(q, " AND seq < ?", (int64_t)f->before_seq);
+	if (f->from_ms)
+		add_time(q, job, ">=", f->from_ms);
+	if (f->to_ms)
+		add_time(q, job, "<", f->to_ms);
+	add(q, f->newest_first ? " ORDER BY seq DESC" : " ORDER BY seq");
+	add_number(q, " LIMIT ?", (int64_t)job->max + 1);
+}
+
+static void add_usage(struct query *q, const struct store_job *job)
+{
+	const struct store_usage_filter *f = &job->usage;
+
+	add_number(q, " AND day >= ?", f->from_day);
+	add_number(q, " AND day < ?", f->to_day ? f->to_day : INT32_MAX);
+	if (f->owner)
+		add_text(q, " AND owner = ?", f->owner);
+	if (f->key_id)
+		add_text(q, " AND key_id = ?", f->key_id);
+	add_number(q, " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT ?", (int64_t)job->max + 1);
+	add_number(q, " OFFSET ?", f->offset);
+}
+
 /* One row more than wanted tells whether there are more. */
 static void add_page(struct query *q, const struct store_job *job, const char *time)
 {
@@ -85,20 +140,11 @@ static void add_page(struct query *q, const struct store_job *job, const char *t
 	add_number(q, " LIMIT ?", (int64_t)job->max + 1);
 }
 
-static void build(struct query *q, const struct store_job *job)
+static void build_load(struct query *q, const struct store_job *job)
 {
 	const struct row_table *t = job_type(job)->table;
 
-	add_select(q, t, job->kind == JOB_GET_EXECUTION);
 	switch (job->kind) {
-	case JOB_LIST_SANDBOXES:
-		add_filter(q, &job->filter);
-		add_page(q, job, "created_ms");
-		break;
-	case JOB_LIST_EXECUTIONS:
-		add_text(q, " AND sandbox_id = ?", job->id);
-		add_page(q, job, "started_ms");
-		break;
 	case JOB_LOAD_KEYS:
 		add(q, " ORDER BY created_ms, id");
 		break;
@@ -108,9 +154,56 @@ static void build(struct query *q, const struct store_job *job)
 	case JOB_LOAD_EXECUTIONS:
 		add(q, " AND is_live ORDER BY started_ms, id");
 		break;
+	case JOB_LOAD_OBJECTS:
+		add_text(q, " AND kind = ?", job->space);
+		add(q, " ORDER BY created_ms, id");
+		break;
+	case JOB_LOAD_LAST_JOURNAL:
+		add_text(q, " AND stream = ?", job->space);
+		add(q, " ORDER BY seq DESC LIMIT 1");
+		break;
+	case JOB_LOAD_USAGE:
+		add_number(q, " AND day >= ?", job->time_ms);
+		add(q, " ORDER BY day, sandbox_id");
+		break;
 	default:
 		(void)buf_printf(&q->sql, " AND %s", t->columns[0].name);
 		add_text(q, " = ?", job->id);
+	}
+}
+
+static void build(struct query *q, const struct store_job *job)
+{
+	const struct row_table *t = job_type(job)->table;
+
+	add_select(q, t, job->kind == JOB_GET_EXECUTION);
+	if (job->kind == JOB_LIST_USAGE) /* its columns ask for ?1 */
+		q->params[q->n_params++] = (struct param){ .number = job->usage.group };
+	switch (job->kind) {
+	case JOB_LIST_SANDBOXES:
+		add_filter(q, &job->filter);
+		add_page(q, job, "created_ms");
+		break;
+	case JOB_LIST_EXECUTIONS:
+		add_text(q, " AND sandbox_id = ?", job->id);
+		add_page(q, job, "started_ms");
+		break;
+	case JOB_LIST_OBJECTS:
+		add_objects(q, job);
+		add_page(q, job, "created_ms");
+		break;
+	case JOB_LIST_JOURNAL:
+		add_log(q, job);
+		break;
+	case JOB_LIST_USAGE:
+		add_usage(q, job);
+		break;
+	case JOB_GET_OBJECT:
+		add_objects(q, job);
+		add_text(q, " AND id = ?", job->id);
+		break;
+	default:
+		build_load(q, job);
 	}
 }
 
@@ -176,6 +269,9 @@ int read_load(struct db *c, const struct store_job *job)
 		struct key_row key;
 		struct sandbox_row sandbox;
 		struct execution_row execution;
+		struct object_row object;
+		struct journal_row journal;
+		struct usage_row usage;
 	} row;
 	int r = prepare(c, job, &stmt), rc = SQLITE_DONE;
 

@@ -20,9 +20,10 @@
 	{                                                      \
 #field, NULL, COLUMN_##type, AT(row, field), 0 \
 	}
-#define TABLE(table, list, row)                                                   \
-	{                                                                         \
-		table, list, sizeof(list) / sizeof((list)[0]), sizeof(struct row) \
+#define TABLE(table, list, row, n_key, is_append_only)                                    \
+	{                                                                                 \
+		table, list, sizeof(list) / sizeof((list)[0]), sizeof(struct row), n_key, \
+			is_append_only                                                    \
 	}
 
 static const struct column key_columns[] = {
@@ -35,8 +36,10 @@ static const struct column key_columns[] = {
 	NUMBER(key_row, expires_ms, I64),
 	NUMBER(key_row, revoked_ms, I64),
 	NUMBER(key_row, last_used_ms, I64),
+	NUMBER(key_row, scopes, U32),
+	NAME(key_row, sandbox_id),
 };
-const struct row_table rows_keys = TABLE("keys", key_columns, key_row);
+const struct row_table rows_keys = TABLE("keys", key_columns, key_row, 1, false);
 
 static const struct column sandbox_columns[] = {
 	NAME(sandbox_row, id),
@@ -44,6 +47,7 @@ static const struct column sandbox_columns[] = {
 	NAME(sandbox_row, name),
 	NAME(sandbox_row, box_id),
 	NAME(sandbox_row, template),
+	NAME(sandbox_row, key_id),
 	NUMBER(sandbox_row, state, U8),
 	NUMBER(sandbox_row, level, U8),
 	NUMBER(sandbox_row, is_live, BOOL),
@@ -60,7 +64,7 @@ static const struct column sandbox_columns[] = {
 	TEXT(sandbox_row, spec),
 	TEXT(sandbox_row, env),
 };
-const struct row_table rows_sandboxes = TABLE("sandboxes", sandbox_columns, sandbox_row);
+const struct row_table rows_sandboxes = TABLE("sandboxes", sandbox_columns, sandbox_row, 1, false);
 
 _Static_assert(AT(execution_row, output_len) == AT(execution_row, output) + sizeof(void *),
 	       "COLUMN_BLOB");
@@ -88,13 +92,81 @@ static const struct column execution_columns[] = {
 	TEXT(execution_row, content),
 	{ "output", NULL, COLUMN_BLOB, AT(execution_row, output), STORE_OUTPUT_MAX },
 };
-const struct row_table rows_executions = TABLE("executions", execution_columns, execution_row);
+const struct row_table rows_executions =
+	TABLE("executions", execution_columns, execution_row, 1, false);
 
 static const struct column meta_columns[] = {
 	NAME(meta_row, name),
 	TEXT(meta_row, text),
 };
-const struct row_table rows_meta = TABLE("meta", meta_columns, meta_row);
+const struct row_table rows_meta = TABLE("meta", meta_columns, meta_row, 1, false);
+
+static const struct column object_columns[] = {
+	NAME(object_row, kind),
+	NAME(object_row, id),
+	NAME(object_row, owner),
+	NAME(object_row, name),
+	NUMBER(object_row, state, U32),
+	NUMBER(object_row, created_ms, I64),
+	NUMBER(object_row, updated_ms, I64),
+	TEXT(object_row, text),
+};
+const struct row_table rows_objects = TABLE("objects", object_columns, object_row, 2, false);
+
+static const struct column journal_columns[] = {
+	NAME(journal_row, stream),
+	NUMBER(journal_row, seq, U64),
+	NUMBER(journal_row, at_ms, I64),
+	NAME(journal_row, owner),
+	NAME(journal_row, kind),
+	TEXT(journal_row, text),
+	{ "hash", NULL, COLUMN_HASH, AT(journal_row, hash), STORE_HASH_LEN },
+};
+const struct row_table rows_journal = TABLE("journal", journal_columns, journal_row, 2, true);
+
+static const struct column usage_columns[] = {
+	NAME(usage_row, sandbox_id),
+	NUMBER(usage_row, day, I32),
+	NAME(usage_row, owner),
+	NAME(usage_row, key_id),
+	NUMBER(usage_row, cpu_us, U64),
+	NUMBER(usage_row, memory_byte_ms, U64),
+	NUMBER(usage_row, disk_byte_ms, U64),
+	NUMBER(usage_row, net_bytes, U64),
+	NUMBER(usage_row, executions, U64),
+	NUMBER(usage_row, wall_ms, U64),
+};
+const struct row_table rows_usage = TABLE("usage", usage_columns, usage_row, 2, false);
+
+/* What is grouped by is in ?1, as bits of enum store_group. Byte-milliseconds of a few hundred
+ * sandboxes are more than 64 bits hold: their sums are in MiB, and lose nothing but the last one's
+ * fraction. */
+#define GROUPED(bit, column, other) "iif(?1 & " #bit ", " #column ", " other ")"
+#define SUM(field, type)                                                            \
+	{                                                                           \
+		"sum(" #field ")", NULL, COLUMN_##type, AT(usage_sum_row, field), 0 \
+	}
+#define SUM_MIB(from, field)                                                                 \
+	{                                                                                    \
+		"sum(" #from " >> 20) + (sum(" #from " & 1048575) >> 20)", NULL, COLUMN_U64, \
+			AT(usage_sum_row, field), 0                                          \
+	}
+static const struct column usage_sum_columns[] = {
+	{ GROUPED(1, day, "0"), NULL, COLUMN_I32, AT(usage_sum_row, day), 0 },
+	{ GROUPED(2, owner, "''"), NULL, COLUMN_TEXT, AT(usage_sum_row, owner), 0 },
+	{ GROUPED(4, key_id, "''"), NULL, COLUMN_TEXT, AT(usage_sum_row, key_id), 0 },
+	{ GROUPED(8, sandbox_id, "''"), NULL, COLUMN_TEXT, AT(usage_sum_row, sandbox_id), 0 },
+	SUM(cpu_us, U64),
+	SUM_MIB(memory_byte_ms, memory_mib_ms),
+	SUM_MIB(disk_byte_ms, disk_mib_ms),
+	SUM(net_bytes, U64),
+	SUM(executions, U64),
+	SUM(wall_ms, U64),
+};
+_Static_assert(STORE_BY_DAY == 1 && STORE_BY_OWNER == 2 && STORE_BY_KEY == 4 &&
+		       STORE_BY_SANDBOX == 8,
+	       "GROUPED");
+const struct row_table rows_usage_sums = TABLE("usage", usage_sum_columns, usage_sum_row, 0, false);
 
 static int copy_text(const struct column *col, char *at, struct arena *a)
 {
@@ -138,10 +210,17 @@ static int copy_blob(const struct column *col, char *at, struct arena *a)
 
 static bool has_key(const struct row_table *t, const char *row)
 {
-	const char *key;
+	bool has = t->n_key > 0;
 
-	memcpy(&key, row + t->columns[0].offset, sizeof(key));
-	return key && *key;
+	for (size_t i = 0; i < t->n_key; i++) {
+		const char *key;
+
+		if (t->columns[i].type != COLUMN_TEXT)
+			continue;
+		memcpy(&key, row + t->columns[i].offset, sizeof(key));
+		has = has && key && *key;
+	}
+	return has;
 }
 
 int rows_copy(const struct row_table *t, const void *row, struct arena *a, const void **ret_row)

@@ -1,6 +1,7 @@
 /* The rows as tables of columns: what copies, binds and reads them is one piece of code each. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,17 +29,20 @@ struct column {
 };
 
 struct row_table {
-	const char *name; /* in the database; the first column is its key */
+	const char *name; /* in the database */
 	const struct column *columns;
 	size_t n_columns;
 	size_t row_size;
+	size_t n_key;        /* so many columns at the front are its key; 0: nothing is put */
+	bool is_append_only; /* a put of a key that is there is refused */
 };
 
 struct meta_row {
 	const char *name, *text;
 };
 
-extern const struct row_table rows_keys, rows_sandboxes, rows_executions, rows_meta;
+extern const struct row_table rows_keys, rows_sandboxes, rows_executions, rows_meta, rows_objects,
+	rows_journal, rows_usage, rows_usage_sums;
 
 /* A copy with all its texts, which are never NULL in it. *ret_row is untouched on failure:
  * -EINVAL (no key), -E2BIG, -ENOMEM. */

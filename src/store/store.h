@@ -1,4 +1,5 @@
-/* Durable state behind one seam: keys, sandboxes, executions and named texts.
+/* Durable state behind one seam: keys, sandboxes, executions, objects of other kinds, logs, usage
+ * and named texts.
  *
  * Everything but loading and flushing is asynchronous. A call copies what it is given and returns
  * 0: its callback then comes exactly once, from store_dispatch() and from nowhere else. Or it
@@ -7,7 +8,8 @@
  *
  * Writes are done, and called back, in the order of the calls; many share one commit, and one that
  * fails takes no other with it. Results of writes: 0, or
- *   -EEXIST  the name (of a live sandbox of that owner) or the hash (of a key) is taken
+ *   -EEXIST  the name (of a live sandbox or an object of that owner), the hash (of a key) or the
+ *            place (in a log) is taken
  *   -ENOENT  an execution of a sandbox that is not there; what is to be deleted or touched is not
  *   -EINVAL  metadata is not a JSON object
  *   -ENOSPC, -EDQUOT, -EROFS, -EACCES, -EBUSY, -EIO   the disk or the database would not
@@ -44,12 +46,15 @@ struct key_row {
 	const char *name, *owner;
 	uint8_t role;
 	int64_t created_ms, expires_ms, revoked_ms, last_used_ms;
+	uint32_t scopes;        /* 0: what the role gives */
+	const char *sandbox_id; /* "": any; else the one that it is good for */
 };
 
 struct sandbox_row {
 	const char *id, *owner;
 	const char *name; /* "": none; unique among the owner's live ones */
 	const char *box_id, *template, *reason;
+	const char *key_id; /* which key made it; "": none of ours */
 	uint8_t state, level;
 	bool is_live;
 	uint32_t flags;
@@ -76,6 +81,39 @@ struct execution_row {
 	const char *content;   /* JSON text of the request, not looked at */
 	const void *output;    /* opaque; NULL in lists */
 	size_t output_len;
+};
+
+/* Users, templates, snapshots and the like. Key: kind and id. */
+struct object_row {
+	const char *kind, *id, *owner;
+	const char *name; /* "": none; unique among the owner's of that kind */
+	uint32_t state;
+	const char *text; /* JSON, not looked at */
+	int64_t created_ms, updated_ms;
+};
+
+/* A line of a log that only grows. Key: stream and seq. seq is below 2^63. at_ms does not go back
+ * from one seq to the next of a stream: filters by time rely on it. */
+struct journal_row {
+	const char *stream;
+	uint64_t seq;
+	int64_t at_ms;
+	const char *owner, *kind, *text;
+	uint8_t hash[STORE_HASH_LEN];
+};
+
+/* What one sandbox used on one day, all of it: putting it twice counts it once. Values are below
+ * 2^63. */
+struct usage_row {
+	int32_t day; /* since 1970, UTC */
+	const char *owner, *key_id, *sandbox_id;
+	uint64_t cpu_us, memory_byte_ms, disk_byte_ms, net_bytes, executions, wall_ms;
+};
+
+struct usage_sum_row { /* what is not grouped by is 0 or "" */
+	int32_t day;
+	const char *owner, *key_id, *sandbox_id;
+	uint64_t cpu_us, memory_mib_ms, disk_mib_ms, net_bytes, executions, wall_ms;
 };
 
 struct store_ops { /* for implementers: job.h */
@@ -148,6 +186,20 @@ int store_delete_old(const struct store *st, int64_t cut_ms, uint32_t max, store
 		     void *user);
 int store_put_meta(const struct store *st, const char *name, const char *text, store_done_fn *cb,
 		   void *user);
+/* On disk before it is called back, as is its deletion. */
+int store_put_object(const struct store *st, const struct object_row *row, store_done_fn *cb,
+		     void *user);
+int store_delete_object(const struct store *st, const char *kind, const char *id, store_done_fn *cb,
+			void *user);
+int store_append(const struct store *st, const struct journal_row *row, store_done_fn *cb,
+		 void *user);
+/* Deletes the oldest of a log, of before that time; at most max. The result is their number. */
+int store_trim_journal(const struct store *st, const char *stream, int64_t before_ms, uint32_t max,
+		       store_done_fn *cb, void *user);
+int store_put_usage(const struct store *st, const struct usage_row *row, store_done_fn *cb,
+		    void *user);
+int store_trim_usage(const struct store *st, int32_t before_day, uint32_t max, store_done_fn *cb,
+		     void *user);
 /* Writes a mark: 0 when the store can be written to now. */
 int store_probe(const struct store *st, store_done_fn *cb, void *user);
 
@@ -180,6 +232,34 @@ typedef void store_sandboxes_fn(void *user, int r, const struct sandbox_row *row
 typedef void store_executions_fn(void *user, int r, const struct execution_row *rows, size_t n,
 				 bool more);
 typedef void store_text_fn(void *user, int r, const char *text);
+typedef void store_objects_fn(void *user, int r, const struct object_row *rows, size_t n,
+			      bool more);
+typedef void store_journal_fn(void *user, int r, const struct journal_row *rows, size_t n,
+			      bool more);
+typedef void store_usage_fn(void *user, int r, const struct usage_sum_row *rows, size_t n,
+			    bool more);
+
+struct store_object_filter {
+	const char *kind;
+	const char *owner; /* NULL: anybody's */
+	const char *name;  /* NULL: any */
+};
+
+struct store_journal_filter { /* 0 and NULL: no bound */
+	const char *owner, *kind;
+	uint64_t after_seq, before_seq; /* neither is among the result */
+	int64_t from_ms, to_ms;         /* from is, to is not */
+	bool newest_first;
+};
+
+enum store_group { STORE_BY_DAY = 1, STORE_BY_OWNER = 2, STORE_BY_KEY = 4, STORE_BY_SANDBOX = 8 };
+
+struct store_usage_filter {
+	const char *owner, *key_id; /* NULL: any */
+	int32_t from_day, to_day;   /* to is not among the result; 0: no bound */
+	uint32_t group;             /* bits of enum store_group; 0: one sum */
+	uint32_t offset;            /* rows to leave out, for the next page */
+};
 
 /* Newest first, by creation. limit: 1 to STORE_PAGE_MAX. cursor may be NULL. */
 int store_list_sandboxes(const struct store *st, const struct store_sandbox_filter *filter,
@@ -195,6 +275,20 @@ int store_list_executions(const struct store *st, const char *sandbox_id,
 int store_get_execution(const struct store *st, const char *id, store_executions_fn *cb,
 			void *user);
 int store_get_meta(const struct store *st, const char *name, store_text_fn *cb, void *user);
+/* Newest first, by creation. */
+int store_list_objects(const struct store *st, const struct store_object_filter *filter,
+		       const struct store_cursor *cursor, uint32_t limit, store_objects_fn *cb,
+		       void *user);
+/* One row, or -ENOENT. */
+int store_get_object(const struct store *st, const char *kind, const char *id, store_objects_fn *cb,
+		     void *user);
+/* By seq, oldest first unless asked otherwise. */
+int store_list_journal(const struct store *st, const char *stream,
+		       const struct store_journal_filter *filter, uint32_t limit,
+		       store_journal_fn *cb, void *user);
+/* Sums, by day, owner, key and sandbox as far as they are grouped by. */
+int store_list_usage(const struct store *st, const struct store_usage_filter *filter,
+		     uint32_t limit, store_usage_fn *cb, void *user);
 
 /* ---- loading, at start: blocks; one call each row, oldest first; output is left out ---- */
 
@@ -206,3 +300,14 @@ int store_load_live_sandboxes(const struct store *st,
 int store_load_live_executions(const struct store *st,
 			       void (*each)(void *user, const struct execution_row *row),
 			       void *user, struct err *err);
+int store_load_objects(const struct store *st, const char *kind,
+		       void (*each)(void *user, const struct object_row *row), void *user,
+		       struct err *err);
+/* The last line of a log, if there is one. */
+int store_last_journal(const struct store *st, const char *stream,
+		       void (*each)(void *user, const struct journal_row *row), void *user,
+		       struct err *err);
+/* Of that day and later. */
+int store_load_usage(const struct store *st, int32_t from_day,
+		     void (*each)(void *user, const struct usage_row *row), void *user,
+		     struct err *err);

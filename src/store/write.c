@@ -23,9 +23,15 @@ static void build_put(const struct row_table *t, struct buf *sql)
 	(void)buf_puts(sql, ") VALUES (");
 	for (size_t i = 0; i < t->n_columns; i++)
 		(void)buf_printf(sql, "%s?%zu", i ? ", " : "", i + 1);
-	(void)buf_printf(sql, ") ON CONFLICT (%s) DO UPDATE SET ", t->columns[0].name);
-	for (size_t i = 1; i < t->n_columns; i++)
-		(void)buf_printf(sql, "%s%s = excluded.%s", i > 1 ? ", " : "", t->columns[i].name,
+	if (t->is_append_only) {
+		(void)buf_puts(sql, ")");
+		return;
+	}
+	for (size_t i = 0; i < t->n_key; i++)
+		(void)buf_printf(sql, "%s%s", i ? ", " : ") ON CONFLICT (", t->columns[i].name);
+	for (size_t i = t->n_key; i < t->n_columns; i++)
+		(void)buf_printf(sql, "%s%s = excluded.%s",
+				 i > t->n_key ? ", " : ") DO UPDATE SET ", t->columns[i].name,
 				 t->columns[i].name);
 }
 
@@ -83,7 +89,7 @@ static int put_sandbox(struct db *c, const struct sandbox_row *row)
 	return r < 0 ? r : put(c, JOB_PUT_SANDBOX, &rows_sandboxes, row);
 }
 
-/* Runs a statement whose parameters are an id, or numbers; returns how many rows it changed. */
+/* Runs a statement whose parameters are an id (?1) or numbers; returns how many rows it changed. */
 static int change(struct db *c, const char *sql, const char *id, int64_t a, int64_t b)
 {
 	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
@@ -100,6 +106,23 @@ static int change(struct db *c, const char *sql, const char *id, int64_t a, int6
 	if (r == 0)
 		r = db_errno(c, sqlite3_step(stmt));
 	return r < 0 ? r : sqlite3_changes(c->db);
+}
+
+/* Both texts are the key. */
+static int delete_object(struct db *c, const struct store_job *job)
+{
+	_cleanup_(db_finalize_p) sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(c, "DELETE FROM objects WHERE kind = ?1 AND id = ?2", &stmt);
+
+	if (r == 0)
+		r = db_errno(c, sqlite3_bind_text(stmt, 1, job->space, -1, SQLITE_STATIC));
+	if (r == 0)
+		r = db_errno(c, sqlite3_bind_text(stmt, 2, job->id, -1, SQLITE_STATIC));
+	if (r == 0)
+		r = db_errno(c, sqlite3_step(stmt));
+	if (r < 0)
+		return r;
+	return sqlite3_changes(c->db) > 0 ? 0 : -ENOENT;
 }
 
 static int change_one(struct db *c, const char *sql, const struct store_job *job)
@@ -201,6 +224,19 @@ int write_apply(struct db *c, const struct store_job *job)
 		return delete_old(c, job);
 	case JOB_PROBE:
 		return probe(c);
+	case JOB_DELETE_OBJECT:
+		return delete_object(c, job);
+	case JOB_TRIM_JOURNAL:
+		return change(c,
+			      "DELETE FROM journal WHERE stream = ?1 AND seq IN (SELECT seq FROM"
+			      " journal WHERE stream = ?1 AND at_ms < ?2 ORDER BY at_ms, seq"
+			      " LIMIT ?3)",
+			      job->id, job->time_ms, job->max);
+	case JOB_TRIM_USAGE:
+		return change(c,
+			      "DELETE FROM usage WHERE (sandbox_id, day) IN (SELECT sandbox_id, day"
+			      " FROM usage WHERE day < ?2 LIMIT ?3)",
+			      NULL, job->time_ms, job->max);
 	default:
 		return put(c, job->kind, job_type(job)->table, job->row);
 	}

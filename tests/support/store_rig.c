@@ -156,6 +156,8 @@ struct key_row store_rig_key(const char *id)
 		.expires_ms = 2,
 		.revoked_ms = 3,
 		.last_used_ms = 4,
+		.scopes = 0x80000005,
+		.sandbox_id = "s9",
 	};
 
 	for (size_t i = 0; i < STORE_HASH_LEN; i++)
@@ -171,6 +173,7 @@ struct sandbox_row store_rig_sandbox(const char *id)
 		.name = "",
 		.box_id = "abcdefghij0123456789",
 		.template = "python",
+		.key_id = "k9",
 		.reason = "none",
 		.state = 1,
 		.level = 200,
@@ -268,6 +271,7 @@ void store_rig_same_sandbox(const struct sandbox_row *a, const struct sandbox_ro
 	assert_string_equal(a->name, b->name);
 	assert_string_equal(a->box_id, b->box_id);
 	assert_string_equal(a->template, b->template);
+	assert_string_equal(a->key_id, b->key_id);
 	assert_string_equal(a->reason, b->reason);
 	assert_int_equal(a->state, b->state);
 	assert_int_equal(a->level, b->level);

@@ -24,6 +24,8 @@ static void assert_same_key(const struct key_row *a, const struct key_row *b)
 	assert_int_equal(a->expires_ms, b->expires_ms);
 	assert_int_equal(a->revoked_ms, b->revoked_ms);
 	assert_int_equal(a->last_used_ms, b->last_used_ms);
+	assert_int_equal(a->scopes, b->scopes);
+	assert_string_equal(a->sandbox_id, b->sandbox_id);
 }
 
 /* ---- round trips ---- */
@@ -108,7 +110,7 @@ static void absent_texts_are_empty_and_absent_metadata_is_an_object(void **state
 	struct store_seen seen = { 0 };
 
 	assert_int_equal(store_rig_put_sandbox(st, &row), 0);
-	seen.want = (struct sandbox_row){ "s1", "", "", "", "", "", .spec = "", .env = "" };
+	seen.want = (struct sandbox_row){ "s1", "", "", "", "", "", "", .spec = "", .env = "" };
 	seen.want.metadata = "{}";
 	assert_int_equal(store_get_sandbox(st, "s1", store_rig_see_sandboxes, &seen), 0);
 	store_rig_wait(st, &seen.calls, 1);
