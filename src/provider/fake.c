@@ -9,31 +9,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "provider/fake_impl.h"
 
-struct fake_call;
-/* Takes effect and fills in the reply; its result is the reply's code. */
-typedef int (*call_effect)(struct fake *f, struct fake_call *c, struct provider_reply *r,
-			   struct err *err);
-
-/* A call that waits for fake_step(), or a death that nobody was told of yet (effect is NULL). */
-struct fake_call {
-	struct list node;
-	const char *name;
-	call_effect effect;
-	provider_cb cb;
-	void *user;
-	int fail_with; /* positive errno; 0: it is not the one that fails */
-	char box_id[ID_LEN + 1], tag[TAG_MAX + 1];
-	uint32_t template_id;
-	struct limits limits;
-	bool on;
-	int status;
-	struct launcher_box box;
-	struct launch_box_info boxes[FAKE_BOXES_MAX];
-};
-
-/* Every call comes through here: refused at once, or queued to be filled in. */
-static int enqueue(struct fake *f, const struct fake_call *call, struct err *err)
+int fake_enqueue(struct fake *f, const struct fake_call *call, struct err *err)
 {
 	struct fake_call *c;
 	int fail_with = 0;
@@ -62,11 +40,10 @@ static int enqueue_box(struct fake *f, struct fake_call *c, const char *box_id, 
 {
 	if (str_copy(c->box_id, sizeof(c->box_id), box_id) < 0)
 		return err_set(err, EINVAL, "a box's id is at most %d characters", ID_LEN);
-	return enqueue(f, c, err);
+	return fake_enqueue(f, c, err);
 }
 
-/* The box of the call; NULL and the error when it is not there. */
-static struct fake_box *find_box(struct fake *f, const struct fake_call *c, struct err *err)
+struct fake_box *fake_box_of(struct fake *f, const struct fake_call *c, struct err *err)
 {
 	struct fake_box *box = c->box_id[0] != '\0' ? fake_find(f, c->box_id) : NULL;
 
@@ -108,7 +85,11 @@ static int do_claim(struct fake *f, struct fake_call *c, struct provider_reply *
 	e = spec_fill_limits(&c->limits, NULL, err);
 	if (e < 0)
 		return e;
+	e = fake_check_disk(f, c, err);
+	if (e < 0)
+		return e;
 	*box = (struct fake_box){ .guest = -1, .limits = c->limits, .template_id = c->template_id };
+	fake_use_disk(c, box);
 	id_make(box->id);
 	memcpy(box->tag, c->tag, sizeof(box->tag));
 	f->live++;
@@ -120,7 +101,7 @@ static int do_claim(struct fake *f, struct fake_call *c, struct provider_reply *
 
 static int do_attach(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box = find_box(f, c, err);
+	struct fake_box *box = fake_box_of(f, c, err);
 
 	return box ? connect_box(c, box, r, err) : -ENOENT;
 }
@@ -147,7 +128,7 @@ static int do_list(struct fake *f, struct fake_call *c, struct provider_reply *r
 static int do_destroy(struct fake *f, struct fake_call *c, struct provider_reply *r,
 		      struct err *err)
 {
-	struct fake_box *box = find_box(f, c, err);
+	struct fake_box *box = fake_box_of(f, c, err);
 
 	if (!box)
 		return -ENOENT;
@@ -158,7 +139,7 @@ static int do_destroy(struct fake *f, struct fake_call *c, struct provider_reply
 
 static int do_freeze(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box = find_box(f, c, err);
+	struct fake_box *box = fake_box_of(f, c, err);
 
 	(void)r;
 	if (!box)
@@ -169,7 +150,7 @@ static int do_freeze(struct fake *f, struct fake_call *c, struct provider_reply 
 
 static int do_usage(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	if (!find_box(f, c, err))
+	if (!fake_box_of(f, c, err))
 		return -ENOENT;
 	r->usage = f->usage;
 	return 0;
@@ -177,7 +158,7 @@ static int do_usage(struct fake *f, struct fake_call *c, struct provider_reply *
 
 static int do_limits(struct fake *f, struct fake_call *c, struct provider_reply *r, struct err *err)
 {
-	struct fake_box *box = find_box(f, c, err);
+	struct fake_box *box = fake_box_of(f, c, err);
 	int e;
 
 	(void)r;
@@ -202,13 +183,15 @@ static int fake_claim(void *self, const struct launch_spec *spec, provider_cb cb
 		      struct err *err)
 {
 	struct fake_call c = { .name = "claim", .effect = do_claim, .cb = cb, .user = user };
-	const char *tag = spec->tag ? spec->tag : "";
+	int r = spec_check_launch(spec, err);
 
-	if (!spec_tag_is_valid(tag) || str_copy(c.tag, sizeof(c.tag), tag) < 0)
-		return err_set(err, EINVAL, "tag: at most %d of [a-z0-9-]", TAG_MAX);
+	if (r < 0)
+		return r;
+	(void)str_copy(c.tag, sizeof(c.tag), spec->tag ? spec->tag : ""); /* fits: checked */
+	fake_note_disk(&c, spec);
 	c.template_id = spec->template_id;
 	c.limits = spec->limits;
-	return enqueue(self, &c, err);
+	return fake_enqueue(self, &c, err);
 }
 
 static int fake_attach(void *self, const char *box_id, provider_cb cb, void *user, struct err *err)
@@ -222,7 +205,7 @@ static int fake_list(void *self, provider_cb cb, void *user, struct err *err)
 {
 	struct fake_call c = { .name = "list", .effect = do_list, .cb = cb, .user = user };
 
-	return enqueue(self, &c, err);
+	return fake_enqueue(self, &c, err);
 }
 
 static int fake_destroy(void *self, const char *box_id, provider_cb cb, void *user, struct err *err)
@@ -263,7 +246,7 @@ static int fake_pool_state(void *self, uint32_t template_id, provider_cb cb, voi
 	struct fake_call c = { .name = "pool", .effect = do_pool_state, .cb = cb, .user = user };
 
 	c.template_id = template_id;
-	return enqueue(self, &c, err);
+	return fake_enqueue(self, &c, err);
 }
 
 static void fake_on_death(void *self, provider_death_cb cb, void *user)
@@ -284,6 +267,15 @@ static const struct provider_ops fake_ops = {
 	.usage = fake_usage,
 	.limits = fake_limits,
 	.pool_state = fake_pool_state,
+	.define = fake_define,
+	.undefine = fake_undefine,
+	.pool = fake_pool,
+	.snapshot = fake_snapshot,
+	.drop_layer = fake_drop_layer,
+	.layers = fake_layers,
+	.make_volume = fake_make_volume,
+	.drop_volume = fake_drop_volume,
+	.volumes = fake_volumes,
 	.on_death = fake_on_death,
 };
 

@@ -16,7 +16,6 @@
 
 #define PROGRAM LAUNCHER_PROGRAM
 #define ANSWER_MAX 4096 /* no answer is longer: the longest is an error's text */
-#define STRINGS_MAX (LAUNCHER_BOXES_MAX * 128) /* of one list: an id and a tag a box */
 /* Frames of one dispatch: the socket stays readable, so the next one comes. */
 #define TURN_MAX 256
 
@@ -37,7 +36,7 @@ static void frame_done(struct frame *f)
 static void pending_free(struct pending *p)
 {
 	(void)arena_free(p->strings);
-	free(p->boxes);
+	free(p->items);
 	free(p);
 }
 
@@ -295,42 +294,13 @@ static int on_failed(struct launcher *l, struct frame *f, struct pending *p)
 	return 1;
 }
 
-static int add_box(struct pending *p, const struct launch_box_info *box)
-{
-	struct launch_box_info b = *box;
-
-	if (p->n_boxes == LAUNCHER_BOXES_MAX)
-		return -E2BIG;
-	if (!p->strings && !(p->strings = arena_create(STRINGS_MAX)))
-		return -ENOMEM;
-	if (p->n_boxes == p->cap_boxes) {
-		size_t cap = p->cap_boxes ? p->cap_boxes * 2 : 16;
-		void *more = reallocarray(p->boxes, cap, sizeof(*p->boxes));
-
-		if (!more)
-			return -ENOMEM;
-		p->boxes = more;
-		p->cap_boxes = cap;
-	}
-	b.id = arena_strndup(p->strings, box->id, strlen(box->id));
-	b.tag = arena_strndup(p->strings, box->tag, strlen(box->tag));
-	if (!b.id || !b.tag)
-		return -ENOMEM;
-	p->boxes[p->n_boxes++] = b;
-	return 0;
-}
-
 /* One of many: the request goes on waiting. */
-static int on_box_is(struct launcher *l, struct frame *f, struct pending *p)
+static int on_entry(struct launcher *l, struct pending *p, int r)
 {
-	struct launch_box_info box;
-	int r;
-
-	if (p->type != L_LIST || launch_get_box_info(&f->body, &box) < 0)
+	if (r == -EPROTO)
 		return malformed(l);
-	r = add_box(p, &box);
 	if (r < 0)
-		refuse(l, p, r, "the list of boxes is too long");
+		refuse(l, p, r, "the list is too long");
 	return 1;
 }
 
@@ -350,15 +320,21 @@ static int read_box(struct frame *f, struct launcher_box *ret)
 	return 0;
 }
 
+/* Where an answer's parts lie while the callback runs. */
+struct parts {
+	struct launcher_box box;
+	struct layer_info layer;
+};
+
 static int read_answer(struct launcher *l, struct frame *f, struct provider_reply *r,
-		       struct launcher_box *box)
+		       struct parts *parts)
 {
 	switch (f->head.type) {
 	case L_INFO:
 		return launch_get_info(&f->body, &l->info);
 	case L_BOX:
-		r->box = box;
-		return read_box(f, box);
+		r->box = &parts->box;
+		return read_box(f, r->box);
 	case L_GONE:
 		(void)rd_str(&f->body);
 		launch_rd_usage(&f->body, &r->usage);
@@ -368,6 +344,10 @@ static int read_answer(struct launcher *l, struct frame *f, struct provider_repl
 		return rd_end(&f->body);
 	case L_POOL_IS:
 		return launch_get_pool_state(&f->body, &r->pool);
+	case L_LAYER:
+		r->layers = &parts->layer;
+		r->n_layers = 1;
+		return launch_get_layer(&f->body, &parts->layer);
 	default:
 		return rd_end(&f->body); /* L_OK says nothing but yes */
 	}
@@ -375,16 +355,20 @@ static int read_answer(struct launcher *l, struct frame *f, struct provider_repl
 
 /* What each request is answered with, unless it is refused. */
 static const uint16_t answers[] = {
-	[L_HELLO] = L_INFO,         [L_TEMPLATE] = L_OK, [L_POOL] = L_OK,    [L_CLAIM] = L_BOX,
-	[L_DESTROY] = L_GONE,       [L_USAGE] = L_USED,  [L_FREEZE] = L_OK,  [L_LIMITS] = L_OK,
-	[L_POOL_STATE] = L_POOL_IS, [L_LIST] = L_OK,     [L_ATTACH] = L_BOX,
+	[L_HELLO] = L_INFO,     [L_TEMPLATE] = L_OK,    [L_POOL] = L_OK,
+	[L_CLAIM] = L_BOX,      [L_DESTROY] = L_GONE,   [L_USAGE] = L_USED,
+	[L_FREEZE] = L_OK,      [L_LIMITS] = L_OK,      [L_POOL_STATE] = L_POOL_IS,
+	[L_LIST] = L_OK,        [L_ATTACH] = L_BOX,     [L_TEMPLATE_DROP] = L_OK,
+	[L_SNAPSHOT] = L_LAYER, [L_LAYER_DROP] = L_OK,  [L_LAYERS] = L_OK,
+	[L_VOLUME_MAKE] = L_OK, [L_VOLUME_DROP] = L_OK, [L_VOLUMES] = L_OK,
 };
 
 static int on_answer(struct launcher *l, struct frame *f, struct pending *p)
 {
-	struct launcher_box box = { .sock = -1, .pidfd = -1 };
-	struct provider_reply r = { .text = "", .boxes = p->boxes, .n_boxes = p->n_boxes };
+	struct parts parts = { .box = { .sock = -1, .pidfd = -1 } };
+	struct provider_reply r = { .text = "" };
 
+	launcher_list_show(p, &r);
 	if (f->head.type != answers[p->type])
 		return malformed(l);
 	/* The kernel drops descriptors that we have no room for, and brings the rest. The box is
@@ -393,10 +377,10 @@ static int on_answer(struct launcher *l, struct frame *f, struct pending *p)
 		refuse(l, p, -EAGAIN, "no descriptors are left for the box");
 		return 1;
 	}
-	if (read_answer(l, f, &r, &box) < 0)
+	if (read_answer(l, f, &r, &parts) < 0)
 		return malformed(l);
 	answer(l, p, &r);
-	launcher_box_done(&box);
+	launcher_box_done(&parts.box);
 	return 1;
 }
 
@@ -415,8 +399,8 @@ int launcher_receive(struct launcher *l)
 		return on_failed(l, &f, p);
 	if (!p)
 		return 1; /* more of a list that was given up */
-	if (f.head.type == L_BOX_IS)
-		return on_box_is(l, &f, p);
+	if (launcher_list_add(p, f.head.type, &f.body, &r))
+		return on_entry(l, p, r);
 	return on_answer(l, &f, p);
 }
 

@@ -78,6 +78,19 @@ int launcher_pool(struct launcher *l, const struct pool_spec *p, provider_cb cb,
 		  struct err *err);
 int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
 			struct err *err);
+/* As in provider.h. */
+int launcher_template_drop(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
+			   struct err *err);
+int launcher_snapshot(struct launcher *l, const struct snapshot_spec *s, provider_cb cb, void *user,
+		      struct err *err);
+int launcher_layer_drop(struct launcher *l, const char *layer_id, provider_cb cb, void *user,
+			struct err *err);
+int launcher_layers(struct launcher *l, provider_cb cb, void *user, struct err *err);
+int launcher_volume_make(struct launcher *l, const struct volume_spec *v, provider_cb cb,
+			 void *user, struct err *err);
+int launcher_volume_drop(struct launcher *l, const char *volume_id, provider_cb cb, void *user,
+			 struct err *err);
+int launcher_volumes(struct launcher *l, provider_cb cb, void *user, struct err *err);
 /* Deaths go to cb from now on, first those that were kept: from launcher_dispatch(). */
 void launcher_on_death(struct launcher *l, provider_death_cb cb, void *user);
 
@@ -105,6 +118,19 @@ int launcher_usage_sync(struct launcher *l, const char *box_id, struct box_usage
 int launcher_freeze_sync(struct launcher *l, const char *box_id, bool on, struct err *err);
 int launcher_limits_sync(struct launcher *l, const char *box_id, const struct limits *limits,
 			 struct err *err);
+int launcher_template_drop_sync(struct launcher *l, uint32_t template_id, struct err *err);
+/* ret->id is not valid behind the call; ret may be NULL. */
+int launcher_snapshot_sync(struct launcher *l, const struct snapshot_spec *s,
+			   struct layer_info *ret, struct err *err);
+int launcher_layer_drop_sync(struct launcher *l, const char *layer_id, struct err *err);
+int launcher_layers_sync(struct launcher *l,
+			 void (*each)(void *user, const struct layer_info *layer), void *user,
+			 struct err *err);
+int launcher_volume_make_sync(struct launcher *l, const struct volume_spec *v, struct err *err);
+int launcher_volume_drop_sync(struct launcher *l, const char *volume_id, struct err *err);
+int launcher_volumes_sync(struct launcher *l,
+			  void (*each)(void *user, const struct volume_info *volume), void *user,
+			  struct err *err);
 /* A box that ended by itself, while no launcher_on_death() is set; false when none is waiting.
  * ret_usage may be NULL. */
 bool launcher_next_death(struct launcher *l, char ret_id[ID_LEN + 1], int *ret_status,

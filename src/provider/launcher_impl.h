@@ -7,7 +7,7 @@
 #define LAUNCHER_PROGRAM "holt-launch"
 #define LAUNCHER_PENDING_MAX 4096u      /* requests that wait for their answer */
 #define LAUNCHER_QUEUE_MAX (1u << 20)   /* bytes that wait for the launcher to read */
-#define LAUNCHER_BOXES_MAX (64u << 10)  /* of one list: what one launcher has at most */
+#define LAUNCHER_LIST_MAX (64u << 10)   /* entries of one list: what one launcher has at most */
 #define LAUNCHER_DEATHS_MAX (64u << 10) /* unread deaths kept; the oldest gives way */
 
 struct arena;
@@ -20,10 +20,10 @@ struct pending {
 	uint16_t type; /* of the request */
 	provider_cb cb;
 	void *user;
-	/* The boxes of a list, until L_OK says that they are all. */
-	struct arena *strings;         /* owned */
-	struct launch_box_info *boxes; /* owned; its strings are in the arena */
-	size_t n_boxes, cap_boxes;
+	/* What a list names, until L_OK says that this is all: of one kind, by the request. */
+	struct arena *strings; /* owned */
+	void *items;           /* owned; its strings are in the arena */
+	size_t n_items, cap_items;
 };
 
 struct queued {
@@ -72,10 +72,19 @@ struct ask {
 };
 
 uint32_t launcher_next_id(struct launcher *l);
+/* A request without anything but its head. */
+int launcher_ask_plain(struct launcher *l, struct ask *a, struct err *err);
+/* A request that is one id. */
+int launcher_ask_id(struct launcher *l, struct ask *a, const char *id, struct err *err);
 /* Sends or queues it; the answer is the callback's. */
 int launcher_ask(struct launcher *l, const struct ask *a, struct err *err);
 /* Handles one frame: 1; 0 when none is there; a negative errno when it is over. */
 int launcher_receive(struct launcher *l);
+/* What a request's list is made of: true and the frame is read into it (0, -EPROTO, -E2BIG,
+ * -ENOMEM); false: this is no entry of a list. */
+bool launcher_list_add(struct pending *p, uint16_t frame_type, struct rd *body, int *ret);
+/* Shows the list in the reply. */
+void launcher_list_show(const struct pending *p, struct provider_reply *r);
 /* Sends what waits, as far as it goes. */
 void launcher_flush(struct launcher *l);
 /* The oldest death that is kept; false when there is none. */

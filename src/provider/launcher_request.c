@@ -4,20 +4,27 @@
 #include "base/err.h"
 #include "provider/launcher_impl.h"
 
-#define SMALL_FRAME_MAX 256 /* every request but a template fits */
-#define TEMPLATE_FRAME_MAX 4096
+#define SMALL_FRAME_MAX 256 /* every request fits but a template and a claim */
+#define LARGE_FRAME_MAX 4096
 
-int launcher_hello(struct launcher *l, provider_cb cb, void *user, struct err *err)
+int launcher_ask_plain(struct launcher *l, struct ask *a, struct err *err)
 {
-	struct ask a = { .type = L_HELLO, .fd = -1, .cb = cb, .user = user };
 	uint8_t frame[SMALL_FRAME_MAX];
 	struct wr w;
 
-	a.id = launcher_next_id(l);
-	wire_begin(&w, frame, sizeof(frame), a.type, a.id);
-	a.frame = frame;
-	a.size = wire_finish(&w);
-	return launcher_ask(l, &a, err);
+	a->id = launcher_next_id(l);
+	a->fd = -1;
+	wire_begin(&w, frame, sizeof(frame), a->type, a->id);
+	a->frame = frame;
+	a->size = wire_finish(&w);
+	return launcher_ask(l, a, err);
+}
+
+int launcher_hello(struct launcher *l, provider_cb cb, void *user, struct err *err)
+{
+	struct ask a = { .type = L_HELLO, .cb = cb, .user = user };
+
+	return launcher_ask_plain(l, &a, err);
 }
 
 static void on_pong(void *user, const struct provider_reply *r)
@@ -41,7 +48,7 @@ int launcher_template(struct launcher *l, const struct template_spec *t, int dir
 		      void *user, struct err *err)
 {
 	struct ask a = { .type = L_TEMPLATE, .fd = dir_fd, .cb = cb, .user = user };
-	uint8_t frame[TEMPLATE_FRAME_MAX];
+	uint8_t frame[LARGE_FRAME_MAX];
 	int r = spec_check_template(t, err);
 
 	if (r < 0)
@@ -83,10 +90,11 @@ int launcher_claim(struct launcher *l, const struct launch_spec *spec, provider_
 		   struct err *err)
 {
 	struct ask a = { .type = L_CLAIM, .fd = -1, .cb = cb, .user = user };
-	uint8_t frame[SMALL_FRAME_MAX];
+	uint8_t frame[LARGE_FRAME_MAX];
+	int r = spec_check_launch(spec, err);
 
-	if (spec->tag && !spec_tag_is_valid(spec->tag))
-		return err_set(err, EINVAL, "tag: at most %d of [a-z0-9-]", TAG_MAX);
+	if (r < 0)
+		return r;
 	a.id = launcher_next_id(l);
 	a.frame = frame;
 	a.size = launch_put_claim(frame, sizeof(frame), a.id, spec);
@@ -95,34 +103,28 @@ int launcher_claim(struct launcher *l, const struct launch_spec *spec, provider_
 
 int launcher_list(struct launcher *l, provider_cb cb, void *user, struct err *err)
 {
-	struct ask a = { .type = L_LIST, .fd = -1, .cb = cb, .user = user };
-	uint8_t frame[SMALL_FRAME_MAX];
-	struct wr w;
+	struct ask a = { .type = L_LIST, .cb = cb, .user = user };
 
-	a.id = launcher_next_id(l);
-	wire_begin(&w, frame, sizeof(frame), a.type, a.id);
-	a.frame = frame;
-	a.size = wire_finish(&w);
-	return launcher_ask(l, &a, err);
+	return launcher_ask_plain(l, &a, err);
 }
 
-/* A request that begins with a box's id: the rest is w's caller's. */
-static void begin_box(struct launcher *l, struct ask *a, struct wr *w, uint8_t *frame,
-		      const char *box_id)
+/* A request that begins with an id: the rest is w's caller's. */
+static void begin_id(struct launcher *l, struct ask *a, struct wr *w, uint8_t *frame,
+		     const char *id)
 {
 	a->id = launcher_next_id(l);
 	a->frame = frame;
 	a->fd = -1;
 	wire_begin(w, frame, SMALL_FRAME_MAX, a->type, a->id);
-	wr_str(w, box_id);
+	wr_str(w, id);
 }
 
-static int ask_box(struct launcher *l, struct ask *a, const char *box_id, struct err *err)
+int launcher_ask_id(struct launcher *l, struct ask *a, const char *id, struct err *err)
 {
 	uint8_t frame[SMALL_FRAME_MAX];
 	struct wr w;
 
-	begin_box(l, a, &w, frame, box_id);
+	begin_id(l, a, &w, frame, id);
 	a->size = wire_finish(&w);
 	return launcher_ask(l, a, err);
 }
@@ -132,7 +134,7 @@ int launcher_attach(struct launcher *l, const char *box_id, provider_cb cb, void
 {
 	struct ask a = { .type = L_ATTACH, .cb = cb, .user = user };
 
-	return ask_box(l, &a, box_id, err);
+	return launcher_ask_id(l, &a, box_id, err);
 }
 
 int launcher_destroy(struct launcher *l, const char *box_id, provider_cb cb, void *user,
@@ -140,7 +142,7 @@ int launcher_destroy(struct launcher *l, const char *box_id, provider_cb cb, voi
 {
 	struct ask a = { .type = L_DESTROY, .cb = cb, .user = user };
 
-	return ask_box(l, &a, box_id, err);
+	return launcher_ask_id(l, &a, box_id, err);
 }
 
 int launcher_usage(struct launcher *l, const char *box_id, provider_cb cb, void *user,
@@ -148,7 +150,7 @@ int launcher_usage(struct launcher *l, const char *box_id, provider_cb cb, void 
 {
 	struct ask a = { .type = L_USAGE, .cb = cb, .user = user };
 
-	return ask_box(l, &a, box_id, err);
+	return launcher_ask_id(l, &a, box_id, err);
 }
 
 int launcher_freeze(struct launcher *l, const char *box_id, bool on, provider_cb cb, void *user,
@@ -158,7 +160,7 @@ int launcher_freeze(struct launcher *l, const char *box_id, bool on, provider_cb
 	uint8_t frame[SMALL_FRAME_MAX];
 	struct wr w;
 
-	begin_box(l, &a, &w, frame, box_id);
+	begin_id(l, &a, &w, frame, box_id);
 	wr_u8(&w, on);
 	a.size = wire_finish(&w);
 	return launcher_ask(l, &a, err);
@@ -171,7 +173,7 @@ int launcher_limits(struct launcher *l, const char *box_id, const struct limits 
 	uint8_t frame[SMALL_FRAME_MAX];
 	struct wr w;
 
-	begin_box(l, &a, &w, frame, box_id);
+	begin_id(l, &a, &w, frame, box_id);
 	launch_wr_limits(&w, limits);
 	a.size = wire_finish(&w);
 	return launcher_ask(l, &a, err);

@@ -15,7 +15,10 @@ struct wait {
 	struct launcher_box *box;
 	struct box_usage usage;
 	struct pool_state pool;
+	struct layer_info layer;
 	void (*each)(void *user, const struct launch_box_info *box);
+	void (*each_layer)(void *user, const struct layer_info *layer);
+	void (*each_volume)(void *user, const struct volume_info *volume);
 	void *each_user;
 };
 
@@ -36,6 +39,12 @@ static void on_reply(void *user, const struct provider_reply *r)
 	}
 	for (size_t i = 0; w->each && i < r->n_boxes; i++)
 		w->each(w->each_user, &r->boxes[i]);
+	for (size_t i = 0; w->each_layer && i < r->n_layers; i++)
+		w->each_layer(w->each_user, &r->layers[i]);
+	for (size_t i = 0; w->each_volume && i < r->n_volumes; i++)
+		w->each_volume(w->each_user, &r->volumes[i]);
+	if (r->n_layers == 1)
+		w->layer = r->layers[0];
 }
 
 /* Goes around the request: while it is under way, we may block. */
@@ -207,6 +216,72 @@ int launcher_limits_sync(struct launcher *l, const char *box_id, const struct li
 
 	begin(&w);
 	return finish(&w, launcher_limits(l, box_id, limits, on_reply, &w, err), err);
+}
+
+int launcher_template_drop_sync(struct launcher *l, uint32_t template_id, struct err *err)
+{
+	struct wait w = { .l = l };
+
+	begin(&w);
+	return finish(&w, launcher_template_drop(l, template_id, on_reply, &w, err), err);
+}
+
+int launcher_snapshot_sync(struct launcher *l, const struct snapshot_spec *s,
+			   struct layer_info *ret, struct err *err)
+{
+	struct wait w = { .l = l };
+	int r;
+
+	begin(&w);
+	r = finish(&w, launcher_snapshot(l, s, on_reply, &w, err), err);
+	w.layer.id = NULL;
+	if (r == 0 && ret)
+		*ret = w.layer;
+	return r;
+}
+
+int launcher_layer_drop_sync(struct launcher *l, const char *layer_id, struct err *err)
+{
+	struct wait w = { .l = l };
+
+	begin(&w);
+	return finish(&w, launcher_layer_drop(l, layer_id, on_reply, &w, err), err);
+}
+
+int launcher_layers_sync(struct launcher *l,
+			 void (*each)(void *user, const struct layer_info *layer), void *user,
+			 struct err *err)
+{
+	struct wait w = { .l = l, .each_layer = each, .each_user = user };
+
+	begin(&w);
+	return finish(&w, launcher_layers(l, on_reply, &w, err), err);
+}
+
+int launcher_volume_make_sync(struct launcher *l, const struct volume_spec *v, struct err *err)
+{
+	struct wait w = { .l = l };
+
+	begin(&w);
+	return finish(&w, launcher_volume_make(l, v, on_reply, &w, err), err);
+}
+
+int launcher_volume_drop_sync(struct launcher *l, const char *volume_id, struct err *err)
+{
+	struct wait w = { .l = l };
+
+	begin(&w);
+	return finish(&w, launcher_volume_drop(l, volume_id, on_reply, &w, err), err);
+}
+
+int launcher_volumes_sync(struct launcher *l,
+			  void (*each)(void *user, const struct volume_info *volume), void *user,
+			  struct err *err)
+{
+	struct wait w = { .l = l, .each_volume = each, .each_user = user };
+
+	begin(&w);
+	return finish(&w, launcher_volumes(l, on_reply, &w, err), err);
 }
 
 bool launcher_next_death(struct launcher *l, char ret_id[ID_LEN + 1], int *ret_status,

@@ -47,6 +47,58 @@ static int native_pool_state(void *self, uint32_t template_id, provider_cb cb, v
 	return launcher_pool_state(self, template_id, cb, user, err);
 }
 
+static int native_define(void *self, const struct template_spec *t, int dir_fd, provider_cb cb,
+			 void *user, struct err *err)
+{
+	return launcher_template(self, t, dir_fd, cb, user, err);
+}
+
+static int native_undefine(void *self, uint32_t template_id, provider_cb cb, void *user,
+			   struct err *err)
+{
+	return launcher_template_drop(self, template_id, cb, user, err);
+}
+
+static int native_pool(void *self, const struct pool_spec *p, provider_cb cb, void *user,
+		       struct err *err)
+{
+	return launcher_pool(self, p, cb, user, err);
+}
+
+static int native_snapshot(void *self, const struct snapshot_spec *s, provider_cb cb, void *user,
+			   struct err *err)
+{
+	return launcher_snapshot(self, s, cb, user, err);
+}
+
+static int native_drop_layer(void *self, const char *layer_id, provider_cb cb, void *user,
+			     struct err *err)
+{
+	return launcher_layer_drop(self, layer_id, cb, user, err);
+}
+
+static int native_layers(void *self, provider_cb cb, void *user, struct err *err)
+{
+	return launcher_layers(self, cb, user, err);
+}
+
+static int native_make_volume(void *self, const struct volume_spec *v, provider_cb cb, void *user,
+			      struct err *err)
+{
+	return launcher_volume_make(self, v, cb, user, err);
+}
+
+static int native_drop_volume(void *self, const char *volume_id, provider_cb cb, void *user,
+			      struct err *err)
+{
+	return launcher_volume_drop(self, volume_id, cb, user, err);
+}
+
+static int native_volumes(void *self, provider_cb cb, void *user, struct err *err)
+{
+	return launcher_volumes(self, cb, user, err);
+}
+
 static void native_on_death(void *self, provider_death_cb cb, void *user)
 {
 	launcher_on_death(self, cb, user);
@@ -62,6 +114,15 @@ static const struct provider_ops native_ops = {
 	.usage = native_usage,
 	.limits = native_limits,
 	.pool_state = native_pool_state,
+	.define = native_define,
+	.undefine = native_undefine,
+	.pool = native_pool,
+	.snapshot = native_snapshot,
+	.drop_layer = native_drop_layer,
+	.layers = native_layers,
+	.make_volume = native_make_volume,
+	.drop_volume = native_drop_volume,
+	.volumes = native_volumes,
 	.on_death = native_on_death,
 };
 

@@ -28,6 +28,10 @@ struct provider_reply {
 	struct pool_state pool;   /* pool_state */
 	const struct launch_box_info *boxes; /* list */
 	size_t n_boxes;
+	const struct layer_info *layers; /* layers; snapshot: the one that was made */
+	size_t n_layers;
+	const struct volume_info *volumes; /* volumes */
+	size_t n_volumes;
 };
 
 typedef void (*provider_cb)(void *user, const struct provider_reply *r);

@@ -173,7 +173,10 @@ int spec_check_template(const struct template_spec *t, struct err *err)
 	if (!preload_is_valid(preload))
 		return err_set(err, EINVAL,
 			       "template preload '%.60s': want module names and commas", preload);
-	return spec_fill_limits(&l, NULL, err);
+	r = spec_check_layers(&t->layers, err);
+	if (r == 0 && t->root == ROOT_LAYERS && t->layers.count == 0)
+		r = err_set(err, EINVAL, "a template of layers needs at least one");
+	return r < 0 ? r : spec_fill_limits(&l, NULL, err);
 }
 
 bool spec_tag_is_valid(const char *tag)
@@ -235,6 +238,7 @@ long launch_put_template(void *data, size_t cap, uint32_t id, const struct templ
 	wr_u32(&w, t->flags);
 	launch_wr_limits(&w, &t->limits);
 	wr_str(&w, t->preload);
+	launch_wr_layers(&w, &t->layers);
 	return wire_finish(&w);
 }
 
@@ -242,7 +246,7 @@ long launch_put_template(void *data, size_t cap, uint32_t id, const struct templ
 int launch_get_template(struct rd *r, struct template_spec *ret)
 {
 	struct template_spec t;
-	int n;
+	int n, layers;
 
 	t.id = rd_u32(r);
 	t.root = rd_u8(r);
@@ -251,7 +255,10 @@ int launch_get_template(struct rd *r, struct template_spec *ret)
 	t.flags = rd_u32(r);
 	launch_rd_limits(r, &t.limits);
 	t.preload = rd_str(r);
+	layers = launch_rd_layers(r, &t.layers);
 	n = rd_end(r);
+	if (n == 0)
+		n = layers;
 	if (n == 0)
 		n = check_choices(&t, NULL);
 	if (n == 0)
@@ -302,19 +309,25 @@ long launch_put_claim(void *data, size_t cap, uint32_t id, const struct launch_s
 	wr_u32(&w, s->flags);
 	launch_wr_limits(&w, &s->limits);
 	wr_str(&w, s->tag);
+	launch_wr_layers(&w, &s->layers);
+	launch_wr_volumes(&w, s->volumes, s->n_volumes);
 	return wire_finish(&w);
 }
 
 int launch_get_claim(struct rd *r, struct launch_spec *ret)
 {
 	struct launch_spec s;
-	int n;
+	int n, layers, volumes;
 
 	s.template_id = rd_u32(r);
 	s.flags = rd_u32(r);
 	launch_rd_limits(r, &s.limits);
 	s.tag = rd_str(r);
+	layers = launch_rd_layers(r, &s.layers);
+	volumes = layers < 0 ? layers : launch_rd_volumes(r, s.volumes, &s.n_volumes);
 	n = rd_end(r);
+	if (n == 0)
+		n = volumes;
 	if (n == 0 && (!template_id_is_valid(s.template_id) ||
 		       (s.flags & ~(uint32_t)LAUNCH_FLAGS) != 0 || !spec_tag_is_valid(s.tag)))
 		n = -EINVAL;

@@ -12,27 +12,36 @@ struct err;
 
 enum launch_type {
 	/* client to launcher; the answer carries the same id */
-	L_HELLO = 1,  /* -> L_INFO */
-	L_TEMPLATE,   /* struct template_spec (+ a directory descriptor) -> L_OK */
-	L_POOL,       /* struct pool_spec -> L_OK */
-	L_CLAIM,      /* struct launch_spec -> L_BOX + guest socket, pidfd */
-	L_DESTROY,    /* str box id -> L_GONE when nothing of it is left */
-	L_USAGE,      /* str box id -> L_USED */
-	L_FREEZE,     /* str box id, u8 on -> L_OK */
-	L_LIMITS,     /* str box id, struct limits -> L_OK */
-	L_POOL_STATE, /* u32 template -> L_POOL_IS */
-	L_LIST,       /* -> one L_BOX_IS for each claimed box, then L_OK */
-	L_ATTACH,     /* str box id -> L_BOX + a new connection to the box, pidfd */
+	L_HELLO = 1,     /* -> L_INFO */
+	L_TEMPLATE,      /* struct template_spec (+ a directory descriptor) -> L_OK */
+	L_POOL,          /* struct pool_spec -> L_OK */
+	L_CLAIM,         /* struct launch_spec -> L_BOX + guest socket, pidfd */
+	L_DESTROY,       /* str box id -> L_GONE when nothing of it is left */
+	L_USAGE,         /* str box id -> L_USED */
+	L_FREEZE,        /* str box id, u8 on -> L_OK */
+	L_LIMITS,        /* str box id, struct limits -> L_OK */
+	L_POOL_STATE,    /* u32 template -> L_POOL_IS */
+	L_LIST,          /* -> one L_BOX_IS for each claimed box, then L_OK */
+	L_ATTACH,        /* str box id -> L_BOX + a new connection to the box, pidfd */
+	L_TEMPLATE_DROP, /* u32 template -> L_OK; boxes of it that are claimed go on */
+	L_SNAPSHOT,      /* struct snapshot_spec -> L_LAYER, when the layer is whole */
+	L_LAYER_DROP,    /* str layer id -> L_OK; refused while a box or a template needs it */
+	L_LAYERS,        /* -> one L_LAYER for each, then L_OK */
+	L_VOLUME_MAKE,   /* struct volume_spec -> L_OK */
+	L_VOLUME_DROP,   /* str volume id -> L_OK; refused while a box has it */
+	L_VOLUMES,       /* -> one L_VOLUME_IS for each, then L_OK */
 	/* launcher to client */
 	L_INFO = 64, /* struct launch_info */
 	L_OK,
-	L_BOX,     /* struct launch_box */
-	L_GONE,    /* str box id, struct box_usage */
-	L_USED,    /* struct box_usage */
-	L_POOL_IS, /* struct pool_state */
-	L_DIED,    /* unasked: str box id, u32 wait status, struct box_usage */
-	L_FAILED,  /* u32 errno, str text */
-	L_BOX_IS,  /* struct launch_box_info */
+	L_BOX,       /* struct launch_box */
+	L_GONE,      /* str box id, struct box_usage */
+	L_USED,      /* struct box_usage */
+	L_POOL_IS,   /* struct pool_state */
+	L_DIED,      /* unasked: str box id, u32 wait status, struct box_usage */
+	L_FAILED,    /* u32 errno, str text */
+	L_BOX_IS,    /* struct launch_box_info */
+	L_LAYER,     /* struct layer_info */
+	L_VOLUME_IS, /* struct volume_info */
 };
 
 /* The wait status in L_DIED of a box that was not the launcher's child: nobody can know it. */
@@ -69,13 +78,21 @@ struct limits {
 #define LIMIT_INODES_DEFAULT 65536u
 #define LIMIT_DISK_DEFAULT (512ull << 20) /* but no more than half of the memory */
 
-enum template_root { ROOT_HOST, ROOT_DIR, ROOT_KIND_COUNT };
+/* ROOT_LAYERS: nothing of the machine; the whole root is in the template's layers. */
+enum template_root { ROOT_HOST, ROOT_DIR, ROOT_LAYERS, ROOT_KIND_COUNT };
 enum box_level { LEVEL_STANDARD, LEVEL_HIGH, LEVEL_COUNT };
 enum box_net { NET_NONE, NET_HOST, NET_COUNT };
 enum template_flag {
 	TEMPLATE_WRITABLE_ROOT = 1 << 0, /* copy-on-write root instead of a read-only one */
 	TEMPLATE_WARM_PYTHON = 1 << 1,
 	TEMPLATE_WARM_NODE = 1 << 2,
+};
+
+/* Ids of layers, bottom first. A box sees what they hold below what it writes itself. */
+#define LAYERS_MAX 16 /* of a box, its template's included */
+struct layer_list {
+	uint32_t count;
+	const char *ids[LAYERS_MAX]; /* borrowed */
 };
 
 /* Everything that a finished, unclaimed box already embodies. */
@@ -85,8 +102,9 @@ struct template_spec {
 	uint32_t flags;
 	struct limits limits;
 	const char *preload; /* modules a warm Python has imported: "numpy,json" */
+	struct layer_list layers;
 };
-#define TEMPLATE_MAX 64
+#define TEMPLATE_MAX 256
 
 struct pool_spec {
 	uint32_t template_id;
@@ -98,11 +116,22 @@ enum launch_flag {
 	LAUNCH_COLD = 1 << 0, /* build a new box even if one waits (benchmarks, tests) */
 };
 
+/* A volume in a box: a directory below /workspace, or /mnt/NAME. */
+struct launch_volume {
+	const char *id, *path; /* borrowed */
+	uint8_t read_only;
+};
+#define VOLUMES_MAX 4 /* of a box */
+#define VOLUME_PATH_MAX 128
+
 struct launch_spec {
 	uint32_t template_id;
 	uint32_t flags;
 	struct limits limits;
-	const char *tag; /* the client's own name of the box, kept with it; NULL is "" */
+	const char *tag;          /* the client's own name of the box, kept with it; NULL is "" */
+	struct layer_list layers; /* on top of the template's; such a box does not wait in a pool */
+	uint32_t n_volumes;
+	struct launch_volume volumes[VOLUMES_MAX];
 };
 #define TAG_MAX 32 /* bytes, of [a-z0-9-] */
 
@@ -133,6 +162,44 @@ struct launch_box_info {
 	struct limits limits;
 	uint8_t frozen;
 	uint8_t adopted; /* claimed from an earlier launcher, which is gone */
+};
+
+/* A snapshot makes a layer of what a box has written, while the box stands still. */
+enum snapshot_flag {
+	SNAPSHOT_ROOT = 1 << 0, /* the writable root's changes, too, not /workspace and home only */
+	/* /workspace becomes the root of the layer, and nothing else is in it: for ROOT_LAYERS. */
+	SNAPSHOT_AS_ROOT = 1 << 1,
+	SNAPSHOT_WHOLE = 1 << 2,    /* with all that the box's own layers hold: it stands alone */
+	SNAPSHOT_VOLATILE = 1 << 3, /* answered before it would outlive a power cut: for forks */
+};
+
+struct snapshot_spec {
+	const char *box_id, *layer_id; /* the second is chosen by the client */
+	uint32_t flags;
+};
+
+/* A box from this snapshot has the layers of the box that it was taken of and this one on top; but
+ * this one alone when it is whole. */
+struct layer_info {
+	const char *id;
+	uint64_t bytes; /* on disk */
+	uint32_t inodes;
+	uint32_t skipped; /* files that a layer cannot hold (sockets, devices), and attributes */
+	uint8_t whole;    /* as asked for, or because the chain would have become too long */
+	uint8_t used;     /* a box or a template has it mounted */
+};
+
+struct volume_spec {
+	const char *id; /* chosen by the client */
+	uint64_t bytes; /* of its file system; not taken from the disk before they are written */
+};
+#define VOLUME_BYTES_MIN (4ull << 20)
+#define VOLUME_BYTES_MAX (1ull << 40)
+
+struct volume_info {
+	const char *id, *box_id; /* who has it; "": nobody */
+	uint64_t bytes;
+	uint64_t used; /* taken from the disk */
 };
 
 struct box_usage {
@@ -176,6 +243,12 @@ uint32_t spec_nofile_default(bool is_rootless);
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);
 bool spec_tag_is_valid(const char *tag);
+int spec_check_layers(const struct layer_list *l, struct err *err);
+/* "/workspace/a/b" or "/mnt/NAME": names of [A-Za-z0-9._-], no "." nor "..". */
+bool spec_volume_path_is_valid(const char *path);
+int spec_check_launch(const struct launch_spec *s, struct err *err);
+int spec_check_snapshot(const struct snapshot_spec *s, struct err *err);
+int spec_check_volume(const struct volume_spec *v, struct err *err);
 
 /* As in spec/guest.h: put writes a frame, get reads a payload. */
 long launch_put_template(void *data, size_t cap, uint32_t id, const struct template_spec *t);
@@ -192,7 +265,19 @@ long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_in
 int launch_get_info(struct rd *r, struct launch_info *ret);
 long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct pool_state *s);
 int launch_get_pool_state(struct rd *r, struct pool_state *ret);
+long launch_put_snapshot(void *data, size_t cap, uint32_t id, const struct snapshot_spec *s);
+int launch_get_snapshot(struct rd *r, struct snapshot_spec *ret);
+long launch_put_layer(void *data, size_t cap, uint32_t id, const struct layer_info *l);
+int launch_get_layer(struct rd *r, struct layer_info *ret);
+long launch_put_volume(void *data, size_t cap, uint32_t id, const struct volume_spec *v);
+int launch_get_volume(struct rd *r, struct volume_spec *ret);
+long launch_put_volume_info(void *data, size_t cap, uint32_t id, const struct volume_info *v);
+int launch_get_volume_info(struct rd *r, struct volume_info *ret);
 /* Parts of other payloads. */
+void launch_wr_layers(struct wr *w, const struct layer_list *l);
+int launch_rd_layers(struct rd *r, struct layer_list *ret); /* -EINVAL */
+void launch_wr_volumes(struct wr *w, const struct launch_volume *v, uint32_t count);
+int launch_rd_volumes(struct rd *r, struct launch_volume *ret, uint32_t *ret_count);
 void launch_wr_usage(struct wr *w, const struct box_usage *u);
 void launch_rd_usage(struct rd *r, struct box_usage *ret);
 void launch_wr_limits(struct wr *w, const struct limits *l);

@@ -54,7 +54,7 @@ static long again_claim(struct rd *r)
 	if (n < 0)
 		return n;
 	check_limits(&s.limits);
-	MUST(spec_tag_is_valid(s.tag));
+	MUST(spec_check_launch(&s, NULL) == 0);
 	return launch_put_claim(again, sizeof(again), 1, &s);
 }
 
@@ -113,6 +113,41 @@ static long again_gone(struct rd *r)
 	return wire_finish(&w);
 }
 
+static long again_snapshot(struct rd *r)
+{
+	struct snapshot_spec s;
+	int n = launch_get_snapshot(r, &s);
+
+	return n < 0 ? n : launch_put_snapshot(again, sizeof(again), 1, &s);
+}
+
+static long again_layer(struct rd *r)
+{
+	struct layer_info l;
+	int n = launch_get_layer(r, &l);
+
+	if (n < 0)
+		return n;
+	MUST(id_is_valid(l.id));
+	return launch_put_layer(again, sizeof(again), 1, &l);
+}
+
+static long again_volume(struct rd *r)
+{
+	struct volume_spec v;
+	int n = launch_get_volume(r, &v);
+
+	return n < 0 ? n : launch_put_volume(again, sizeof(again), 1, &v);
+}
+
+static long again_volume_info(struct rd *r)
+{
+	struct volume_info v;
+	int n = launch_get_volume_info(r, &v);
+
+	return n < 0 ? n : launch_put_volume_info(again, sizeof(again), 1, &v);
+}
+
 static const struct {
 	uint16_t type;
 	long (*again)(struct rd *r);
@@ -121,6 +156,8 @@ static const struct {
 	{ L_CLAIM, again_claim },        { L_BOX, again_box },
 	{ L_INFO, again_info },          { L_GONE, again_gone },
 	{ L_POOL_IS, again_pool_state }, { L_BOX_IS, again_box_info },
+	{ L_SNAPSHOT, again_snapshot },  { L_LAYER, again_layer },
+	{ L_VOLUME_MAKE, again_volume }, { L_VOLUME_IS, again_volume_info },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

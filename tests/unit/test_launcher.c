@@ -118,7 +118,7 @@ static void a_list_beyond_any_launcher_s_boxes_is_given_up(void **state)
 
 	assert_int_equal(launcher_list(rig->launcher, rig_hear, &list, NULL), 0);
 	assert_int_equal(launcher_usage(rig->launcher, BOX_ID, rig_hear, &usage, NULL), 0);
-	for (unsigned i = 0; i < LAUNCHER_BOXES_MAX + 64; i++) {
+	for (unsigned i = 0; i < LAUNCHER_LIST_MAX + 64; i++) {
 		rig_say_box_is(rig->far, 2, BOX_ID, "");
 		if (i % 64 == 0)
 			assert_int_equal(launcher_dispatch(rig->launcher), 0);

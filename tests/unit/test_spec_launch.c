@@ -19,10 +19,16 @@
 static const struct limits limits_example = LIMITS_EXAMPLE;
 static const struct template_spec template_example = {
 	TEMPLATE_MAX,         ROOT_DIR,       LEVEL_HIGH, NET_HOST,
-	TEMPLATE_WARM_PYTHON, LIMITS_EXAMPLE, "os.path"
+	TEMPLATE_WARM_PYTHON, LIMITS_EXAMPLE, "os.path",  { 1, { BOX_ID } }
 };
 static const struct pool_spec pool_example = { 1, 2, 8, 5000 };
-static const struct launch_spec claim_example = { 3, LAUNCH_COLD, LIMITS_EXAMPLE, "web-1" };
+static const struct launch_spec claim_example = { 3,
+						  LAUNCH_COLD,
+						  LIMITS_EXAMPLE,
+						  "web-1",
+						  { 1, { BOX_ID } },
+						  1,
+						  { { BOX_ID, "/mnt/data", 1 } } };
 static const struct launch_box box_example = {
 	BOX_ID, BOX_WARM | BOX_WARM_NODE, 4711, LIMITS_EXAMPLE, { 1, 2, 3, UINT64_MAX }
 };
@@ -94,6 +100,8 @@ static void requests_come_back_as_they_were(void **state)
 	assert_int_equal(template_got.flags, TEMPLATE_WARM_PYTHON);
 	assert_limits(&template_got.limits, &limits_example);
 	assert_string_equal(template_got.preload, "os.path");
+	assert_int_equal(template_got.layers.count, 1);
+	assert_string_equal(template_got.layers.ids[0], BOX_ID);
 	assert_int_equal(try_pool(&pool_example), 0);
 	assert_memory_equal(&pool_got, &pool_example, sizeof(pool_got));
 	assert_int_equal(try_claim(&claim_example), 0);
@@ -101,6 +109,12 @@ static void requests_come_back_as_they_were(void **state)
 	assert_int_equal(claim_got.flags, LAUNCH_COLD);
 	assert_limits(&claim_got.limits, &limits_example);
 	assert_string_equal(claim_got.tag, "web-1");
+	assert_int_equal(claim_got.layers.count, 1);
+	assert_string_equal(claim_got.layers.ids[0], BOX_ID);
+	assert_int_equal(claim_got.n_volumes, 1);
+	assert_string_equal(claim_got.volumes[0].id, BOX_ID);
+	assert_string_equal(claim_got.volumes[0].path, "/mnt/data");
+	assert_int_equal(claim_got.volumes[0].read_only, 1);
 }
 
 static void answers_come_back_as_they_were(void **state)
@@ -354,9 +368,9 @@ static void a_template_is_checked_whole(void **state)
 	t.preload = NULL;
 	t.limits = (struct limits){ 0 };
 	assert_int_equal(spec_check_template(&t, &err), 0);
-	t.id = 65;
+	t.id = TEMPLATE_MAX + 1;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);
-	assert_string_equal(err.text, "template id is 65, allowed are 1 to 64");
+	assert_string_equal(err.text, "template id is 257, allowed are 1 to 256");
 	t = template_example;
 	t.net = 9;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);
