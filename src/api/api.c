@@ -13,6 +13,7 @@
 #include "api/health.h"
 #include "api/keys.h"
 #include "api/problem.h"
+#include "api/queries.h"
 #include "api/routes.h"
 #include "api/stream.h"
 #include "auth/api_key.h"
@@ -126,8 +127,10 @@ static bool authenticate(struct api_call *c)
 	int r;
 
 	if (!bearer && !key && c->route->route.flags & ROUTE_SOCKET &&
-	    !call_query(c, "token", &token))
+	    http_query(c->http, "token", &token) < 0) {
+		problem_status(c, 400, "a query parameter is not well-formed");
 		return false;
+	}
 	if (token)
 		r = auth_check_token(keys, token, &c->who, &err);
 	else
@@ -239,6 +242,8 @@ void api_handle(void *user, struct http_request *r)
 	if (!find_route(c))
 		return;
 	if (!is_public(c) && !authenticate(c))
+		return;
+	if (!query_check(c))
 		return;
 	if (c->route->body)
 		return take_body(c);

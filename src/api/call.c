@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "api/problem.h"
+#include "api/queries.h"
 #include "api/routes.h"
 #include "auth/api_key.h"
 #include "base/arena.h"
@@ -58,8 +59,13 @@ struct sandbox *call_sandbox(struct api_call *c)
 
 bool call_query(struct api_call *c, const char *name, const char **ret)
 {
-	int r = http_query(c->http, name, ret);
+	int r;
 
+	if (!query_find(c->route, name)) { /* a bug of ours, and the first test finds it */
+		problem_reply(c, &(struct err){ ENOSYS, "a query parameter is in no table" });
+		return false;
+	}
+	r = http_query(c->http, name, ret);
 	if (r == -EINVAL)
 		problem_status(c, 400, "a query parameter is not well-formed");
 	else if (r < 0)
@@ -93,29 +99,29 @@ bool call_query_bool(struct api_call *c, const char *name, bool *ret)
 	return true;
 }
 
-bool call_query_u64(struct api_call *c, const char *name, uint64_t min, uint64_t max, uint64_t *ret)
+bool call_query_u64(struct api_call *c, const char *name, uint64_t *ret)
 {
 	const char *value;
 	int r = query(c, name, &value);
 
 	if (r <= 0)
 		return r == 0;
-	if (parse_u64(value, min, max, ret) < 0) {
-		problem_field(c, name, "want a number from %" PRIu64 " to %" PRIu64, min, max);
+	if (parse_u64(value, 0, UINT64_MAX, ret) < 0) {
+		problem_field(c, name, "want a number");
 		return false;
 	}
 	return true;
 }
 
-bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64_t *ret_ms)
+bool call_query_ms(struct api_call *c, const char *name, uint64_t *ret_ms)
 {
 	const char *value;
 	int r = query(c, name, &value);
 
 	if (r <= 0)
 		return r == 0;
-	if (parse_duration(value, 0, max_ms, ret_ms) < 0) {
-		problem_field(c, name, "want a time of at most %" PRIu64 "s", max_ms / 1000);
+	if (parse_duration(value, 0, INT64_MAX, ret_ms) < 0) {
+		problem_field(c, name, "want a time");
 		return false;
 	}
 	return true;

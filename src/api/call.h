@@ -56,13 +56,13 @@ struct sandbox *call_sandbox(struct api_call *c);
 /* The same, but NULL without an answer. */
 struct sandbox *call_find_sandbox(struct api_call *c);
 
-/* Query parameters. Absent ones leave *ret as it is; bad ones are answered with 400 and their name.
+/* Query parameters. Absent ones leave *ret as it is. Each has a row in the route's table
+ * (queries.c), whose bounds were checked before the handler was called; one without a row is a 500.
  */
 bool call_query(struct api_call *c, const char *name, const char **ret);
 bool call_query_bool(struct api_call *c, const char *name, bool *ret);
-bool call_query_u64(struct api_call *c, const char *name, uint64_t min, uint64_t max,
-		    uint64_t *ret);
-bool call_query_ms(struct api_call *c, const char *name, uint64_t max_ms, uint64_t *ret_ms);
+bool call_query_u64(struct api_call *c, const char *name, uint64_t *ret);
+bool call_query_ms(struct api_call *c, const char *name, uint64_t *ret_ms);
 
 /* ?cursor=; absent leaves *ret as it is: a zeroed one is from the newest on. */
 bool call_query_cursor(struct api_call *c, struct cursor *ret);

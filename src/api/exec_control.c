@@ -20,7 +20,6 @@
 #include "json/jw.h"
 
 #define WAIT_DEFAULT_MS 30000u
-#define WAIT_MAX_MS 600000u
 #define SIGNAL_MAX 64
 
 static void reply_info(struct api_call *c, int status, const struct exec_info *info,
@@ -254,7 +253,7 @@ static void wait_found(struct api_call *c, struct execution *x, const struct exe
 	struct waiting *w;
 	uint64_t timeout_ms = WAIT_DEFAULT_MS;
 
-	if (!call_query_ms(c, "timeout", WAIT_MAX_MS, &timeout_ms))
+	if (!call_query_ms(c, "timeout", &timeout_ms))
 		return;
 	if (!x || info->state != EXECUTION_RUNNING || timeout_ms == 0)
 		return reply_info(c, info->state == EXECUTION_RUNNING ? 202 : 200, info, output);

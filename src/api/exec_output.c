@@ -21,8 +21,7 @@
 #include "json/jw.h"
 
 #define PAGE_MAX (1u << 20) /* bytes of output in one answer, about */
-#define WAIT_MAX_MS 60000u
-#define LOOK_BYTES 8u /* more than a character has */
+#define LOOK_BYTES 8u       /* more than a character has */
 
 struct waiting { /* in the request's arena */
 	struct api_call *call;
@@ -214,7 +213,7 @@ static bool parse_from(struct api_call *c, bool is_stream, uint64_t *ret)
 {
 	const char *last = is_stream ? sse_last_id(c->http) : NULL;
 
-	if (!call_query_u64(c, "from", 0, UINT64_MAX, ret))
+	if (!call_query_u64(c, "from", ret))
 		return false;
 	if (last && parse_u64(last, 0, UINT64_MAX, ret) < 0) {
 		problem_field(c, "Last-Event-ID", "want the id of an event of this stream");
@@ -231,7 +230,7 @@ static void found(struct api_call *c, struct execution *x, const struct exec_inf
 	uint64_t wait_ms = 0;
 
 	if (!parse_from(c, is_stream, &o.from) || !exec_stream_encoding(c, &o.encoding) ||
-	    !call_query_ms(c, "wait", WAIT_MAX_MS, &wait_ms))
+	    !call_query_ms(c, "wait", &wait_ms))
 		return;
 	if (is_stream && x)
 		return exec_stream_follow(c, x, &o);

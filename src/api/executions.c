@@ -20,7 +20,6 @@
 #include "json/jw.h"
 
 #define LIST_DEFAULT 50
-#define LIST_MAX 500
 
 struct run { /* in the request's arena */
 	struct api_call *call;
@@ -190,7 +189,7 @@ static void list(struct api_call *c, const char *sandbox_id)
 	struct cursor cursor = { 0 };
 	uint64_t limit = LIST_DEFAULT;
 
-	if (!call_query_u64(c, "limit", 1, LIST_MAX, &limit) || !call_query_cursor(c, &cursor))
+	if (!call_query_u64(c, "limit", &limit) || !call_query_cursor(c, &cursor))
 		return;
 	exec_list(c->api->deps.sandboxes, sandbox_id, call_owner(c), cursor.before_ms,
 		  cursor.before_ms ? cursor.before_id : NULL, limit, listed, c);

@@ -19,7 +19,6 @@
 #define LIST_ENTRIES_MAX 10000u
 #define LIST_BYTES_MAX (8u << 20) /* of an answer, but for what JSON makes of odd characters */
 #define LIST_ENTRY_BYTES 160u     /* of one without its texts */
-#define LIST_DEPTH_MAX 64
 
 /* ---- list ---- */
 
@@ -137,7 +136,7 @@ void api_file_list(struct api_call *c)
 	uint64_t depth = 1;
 
 	if (!file_query_path(c, &f.path) || !file_user(c, &f.user) ||
-	    !call_query_u64(c, "depth", 1, LIST_DEPTH_MAX, &depth))
+	    !call_query_u64(c, "depth", &depth))
 		return;
 	if (l)
 		l->arena = arena_create(LIST_BYTES_MAX);

@@ -19,7 +19,6 @@
 #include "json/jw.h"
 
 #define LIST_DEFAULT 100
-#define LIST_MAX 1000
 #define USED_BATCH 256
 #define OWNER_KEYS_MAX 1000u /* more are an admin's to make: the table has an end for all */
 #define EXPIRED_KEEP_MS 3600000
@@ -299,7 +298,7 @@ void api_key_list(struct api_call *c)
 	struct collect all = { .call = c };
 	uint64_t limit = LIST_DEFAULT;
 
-	if (!call_query_u64(c, "limit", 1, LIST_MAX, &limit) || !call_query_cursor(c, &all.cursor))
+	if (!call_query_u64(c, "limit", &limit) || !call_query_cursor(c, &all.cursor))
 		return;
 	auth_keys_each(c->api->deps.keys, collect, &all);
 	if (all.failed) {

@@ -304,8 +304,8 @@ static void start(struct api_call *c, struct opening *o)
 	struct sandbox *sb;
 
 	if (!call_query(c, "command", &req.command) || !call_query(c, "cwd", &req.cwd) ||
-	    !call_query(c, "user", &req.user) || !call_query_u64(c, "rows", 1, UINT16_MAX, &rows) ||
-	    !call_query_u64(c, "cols", 1, UINT16_MAX, &cols))
+	    !call_query(c, "user", &req.user) || !call_query_u64(c, "rows", &rows) ||
+	    !call_query_u64(c, "cols", &cols))
 		return;
 	req.rows = (uint16_t)rows;
 	req.cols = (uint16_t)cols;

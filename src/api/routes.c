@@ -2,29 +2,35 @@
 
 #include "api/bodies.h"
 #include "api/handlers.h"
+#include "api/queries.h"
 #include "auth/scope.h"
 
 #define V1 "/api/v1"
 #define BOX V1 "/sandboxes/:id"
 #define EXEC BOX "/executions/:eid"
 
+#define SSE "text/event-stream"
+#define BYTES "application/octet-stream"
+#define TAR "application/x-tar"
+
 /* A row is a line or two: what is asked for, who may, who answers with what. */
-#define ROW(method, pattern, scope, flags, handle, ...)                \
-	{                                                              \
-		{ method, pattern, scope, flags }, handle, __VA_ARGS__ \
+#define ROW(method, pattern, scope, flags, handle_, ...)                                   \
+	{                                                                                  \
+		.route = { method, pattern, scope, flags }, .handle = handle_, __VA_ARGS__ \
 	}
 
 static const struct api_route routes[] = {
 	ROW("GET", "/healthz", SCOPE_NONE, ROUTE_PUBLIC, api_healthz, NULL, "Alive", "Health"),
-	ROW("GET", "/readyz", SCOPE_NONE, ROUTE_PUBLIC, api_readyz, NULL, "Ready to work", "Ready"),
+	ROW("GET", "/readyz", SCOPE_NONE, ROUTE_PUBLIC, api_readyz, NULL, "Ready to work", "Ready",
+	    .good = { 200, 503 }),
 	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, api_health, NULL,
-	    "Ready to work, and which version", "Ready"),
+	    "Ready to work, and which version", "Ready", .good = { 200, 503 }),
 	ROW("GET", "/metrics", SCOPE_METRICS, ROUTE_METRICS, api_metrics, NULL,
-	    "Prometheus metrics", NULL),
+	    "Prometheus metrics", NULL, .media = "text/plain; version=0.0.4"),
 	ROW("POST", V1 "/sandboxes", SCOPE_SANDBOX_WRITE, 0, api_sandbox_create, &body_sandbox,
-	    "Make a sandbox", "Sandbox"),
+	    "Make a sandbox", "Sandbox", .good = { 201, 200 }),
 	ROW("GET", V1 "/sandboxes", SCOPE_SANDBOX_READ, 0, api_sandbox_list, NULL, "List sandboxes",
-	    "SandboxList"),
+	    "SandboxList", .query = query_sandboxes),
 	ROW("GET", BOX, SCOPE_SANDBOX_READ, 0, api_sandbox_get, NULL, "One sandbox", "Sandbox"),
 	ROW("GET", BOX "/status", SCOPE_SANDBOX_READ, 0, api_sandbox_status, NULL,
 	    "One sandbox's state", "SandboxStatus"),
@@ -36,45 +42,55 @@ static const struct api_route routes[] = {
 	ROW("POST", BOX "/resume", SCOPE_SANDBOX_WRITE, 0, api_sandbox_resume, NULL,
 	    "Let a frozen sandbox go on", "Sandbox"),
 	ROW("POST", BOX "/execute", SCOPE_EXEC, 0, api_exec_start, &body_execute,
-	    "Run code or a command", "Execution"),
+	    "Run code or a command", "Execution", .query = query_encoding, .media = SSE,
+	    .good = { 200, 202 }),
 	ROW("POST", BOX "/executions", SCOPE_EXEC, 0, api_exec_start, &body_execution,
-	    "Start an execution", "Execution"),
+	    "Start an execution", "Execution", .query = query_encoding, .media = SSE,
+	    .good = { 200, 202 }),
 	ROW("GET", BOX "/executions", SCOPE_SANDBOX_READ, 0, api_exec_list, NULL, "List executions",
-	    "ExecutionList"),
-	ROW("GET", EXEC, SCOPE_SANDBOX_READ, 0, api_exec_get, NULL, "One execution", "Execution"),
+	    "ExecutionList", .query = query_page),
+	ROW("GET", EXEC, SCOPE_SANDBOX_READ, 0, api_exec_get, NULL, "One execution", "Execution",
+	    .query = query_encoding),
 	ROW("DELETE", EXEC, SCOPE_EXEC, 0, api_exec_cancel, NULL, "Cancel an execution", NULL),
 	ROW("GET", EXEC "/output", SCOPE_SANDBOX_READ, 0, api_exec_output, NULL,
-	    "Output from a position on, as JSON or as events", "Output"),
+	    "Output from a position on, as JSON or as events", "Output", .query = query_output,
+	    .media = SSE),
 	ROW("POST", EXEC "/stdin", SCOPE_EXEC, 0, api_exec_stdin, NULL,
-	    "Bytes for its standard input", "Input"),
+	    "Bytes for its standard input", "Input", .query = query_eof, .takes = BYTES),
 	ROW("POST", EXEC "/signal", SCOPE_EXEC, 0, api_exec_signal, &body_signal, "Send a signal",
 	    NULL),
 	ROW("POST", EXEC "/cancel", SCOPE_EXEC, 0, api_exec_cancel, NULL, "Cancel an execution",
 	    NULL),
 	ROW("GET", EXEC "/wait", SCOPE_SANDBOX_READ, 0, api_exec_wait, NULL, "Wait for its end",
-	    "Execution"),
+	    "Execution", .query = query_wait, .good = { 200, 202 }),
 	ROW("POST", EXEC "/resize", SCOPE_EXEC, 0, api_exec_resize, &body_resize,
 	    "Resize its terminal", NULL),
-	ROW("GET", BOX "/files", SCOPE_FILE_READ, 0, api_file_list, NULL, "List files", "FileList"),
+	ROW("GET", BOX "/files", SCOPE_FILE_READ, 0, api_file_list, NULL, "List files", "FileList",
+	    .query = query_files),
 	ROW("GET", BOX "/files/*path", SCOPE_FILE_READ, 0, api_file_get, NULL,
-	    "Read a file, or a part of it", NULL),
+	    "Read a file, or a part of it", "File", .query = query_file_get, .media = BYTES,
+	    .good = { 200, 206, 304 }, .bad = { 412, 416 }),
 	ROW("PUT", BOX "/files/*path", SCOPE_FILE_WRITE, 0, api_file_put, NULL, "Write a file",
-	    "File"),
+	    "File", .query = query_file_put, .takes = BYTES, .good = { 201, 200 }, .bad = { 412 }),
 	ROW("POST", BOX "/files/*path", SCOPE_FILE_WRITE, 0, api_file_change, &body_file,
-	    "Make a directory, or move something", "File"),
+	    "Make a directory, or move something", "File", .query = query_user,
+	    .good = { 201, 200 }),
 	ROW("DELETE", BOX "/files/*path", SCOPE_FILE_WRITE, 0, api_file_delete, NULL,
-	    "Remove a file or directory", NULL),
+	    "Remove a file or directory", NULL, .query = query_file_remove),
 	ROW("GET", BOX "/watch", SCOPE_FILE_READ, 0, api_watch, NULL,
-	    "What happens to files, as events", NULL),
+	    "What happens to files, as events", NULL, .query = query_watch, .media = SSE),
 	ROW("GET", BOX "/archive", SCOPE_FILE_READ, 0, api_archive_get, NULL,
-	    "A directory as a tar stream", NULL),
+	    "A directory as a tar stream", NULL, .query = query_tree, .media = TAR),
 	ROW("PUT", BOX "/archive", SCOPE_FILE_WRITE, 0, api_archive_put, NULL,
-	    "Unpack a tar stream", "Unpacked"),
-	ROW("GET", BOX "/pty", SCOPE_EXEC, ROUTE_SOCKET, api_pty, NULL, "A terminal", NULL),
+	    "Unpack a tar stream", "Unpacked", .query = query_tree, .takes = TAR),
+	ROW("GET", BOX "/pty", SCOPE_EXEC, ROUTE_SOCKET, api_pty, NULL, "A terminal", NULL,
+	    .query = query_pty),
 	ROW("GET", BOX "/stream", SCOPE_EXEC, ROUTE_SOCKET, api_stream, NULL,
 	    "Executions over a WebSocket", NULL),
-	ROW("POST", V1 "/keys", SCOPE_KEY, 0, api_key_create, &body_key, "Make a key", "Key"),
-	ROW("GET", V1 "/keys", SCOPE_KEY, 0, api_key_list, NULL, "List keys", "KeyList"),
+	ROW("POST", V1 "/keys", SCOPE_KEY, 0, api_key_create, &body_key, "Make a key", "Key",
+	    .good = { 201 }),
+	ROW("GET", V1 "/keys", SCOPE_KEY, 0, api_key_list, NULL, "List keys", "KeyList",
+	    .query = query_keys),
 	ROW("DELETE", V1 "/keys/:kid", SCOPE_KEY, 0, api_key_revoke, NULL, "Revoke a key", NULL),
 	ROW("GET", V1 "/user", SCOPE_NONE, 0, api_user, NULL, "Who the key says you are", "User"),
 	ROW("GET", V1 "/pool", SCOPE_ADMIN, 0, api_pool, NULL, "State of the warm pools",

@@ -8,6 +8,7 @@
 
 struct api_call;
 struct jv_field;
+struct route_query;
 
 enum route_flag {
 	ROUTE_PUBLIC = 1 << 0, /* no key needed; without it a route needs one, whatever its scope */
@@ -30,7 +31,14 @@ struct api_route {
 	void (*handle)(struct api_call *c);
 	const struct route_body *body; /* NULL: none, or the handler takes it as bytes */
 	const char *summary;
-	const char *answer; /* schema of a good answer; NULL: none, or no JSON */
+	const char *answer; /* schema of a good answer (schemas.c); NULL: none, or no JSON */
+	/* What the rest says is for the OpenAPI document; query is held by the dispatcher. */
+	const struct route_query *query; /* NULL: takes none */
+	const char *about;               /* a sentence or two more; NULL: none */
+	const char *media;               /* of a good answer beside JSON, or of bytes; NULL: none */
+	const char *takes;               /* media type of a body that is bytes; NULL: none */
+	short good[3]; /* statuses of good answers; none: 200 with an answer or media, else 204 */
+	short bad[4];  /* statuses of errors that this route has beyond those of its kind */
 };
 
 const struct api_route *routes_table(size_t *ret_count);

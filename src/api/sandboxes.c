@@ -20,7 +20,6 @@
 #include "json/jw.h"
 
 #define LIST_DEFAULT 50
-#define LIST_MAX 500
 #define LIST_BYTES (4u << 20) /* a page ends early above this: others want their answers too */
 #define FILTER_PAIRS_MAX 16
 
@@ -222,7 +221,7 @@ void api_sandbox_list(struct api_call *c)
 
 	if (!parse_states(c, &f.states) || !call_query(c, "template", &f.template) ||
 	    !call_query(c, "name", &f.name) || !parse_pairs(c, &f) ||
-	    !call_query_u64(c, "limit", 1, LIST_MAX, &limit) || !call_query_cursor(c, &cursor))
+	    !call_query_u64(c, "limit", &limit) || !call_query_cursor(c, &cursor))
 		return;
 	f.limit = limit;
 	f.before_ms = cursor.before_ms;

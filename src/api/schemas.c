@@ -1,0 +1,266 @@
+#include "api/schemas.h"
+
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* FIELD("name", STRING | NIL, .help = "..."): types without their prefix. */
+#define FIELD(name_, types_, ...)                             \
+	{                                                     \
+		.name = name_, .types = (types_), __VA_ARGS__ \
+	}
+#define SCHEMA(name_, about_, fields_)                                                         \
+	{                                                                                      \
+		.name = name_, .about = about_, .fields = fields_, .count = ARRAY_LEN(fields_) \
+	}
+
+enum {
+	STRING = SCHEMA_STRING,
+	TIME = SCHEMA_TIME,
+	INT = SCHEMA_INT,
+	NUMBER = SCHEMA_NUMBER,
+	BOOL = SCHEMA_BOOL,
+	NIL = SCHEMA_NULL,
+	OBJECT = SCHEMA_OBJECT,
+	LIST = SCHEMA_LIST,
+	STRINGS = SCHEMA_STRINGS,
+	MAP = SCHEMA_MAP,
+};
+
+#define NEXT FIELD("nextCursor", STRING | NIL, .help = "the next page's cursor; null: the last")
+
+static const char *const roles[] = { "viewer", "user", "admin", NULL };
+static const char *const health[] = { "ok", "unavailable", NULL };
+
+/* ---- sandboxes ---- */
+
+static const char *const states[] = { "creating", "running", "pausing", "paused", "resuming",
+				      "stopping", "stopped", "failed",  NULL };
+static const char *const starts[] = { "warm", "cold", NULL };
+
+static const struct schema_field resources[] = {
+	FIELD("cpu", NUMBER, .help = "cores"),
+	FIELD("memory", INT, .help = "bytes"),
+	FIELD("disk", INT, .help = "bytes, part of the memory"),
+	FIELD("pids", INT, .help = "processes and threads"),
+};
+
+static const struct schema_field timings[] = {
+	FIELD("claimMs", NUMBER, .help = "the launcher's answer"),
+	FIELD("stockMs", NUMBER),
+	FIELD("cloneMs", NUMBER),
+	FIELD("readyMs", NUMBER),
+	FIELD("limitsMs", NUMBER),
+	FIELD("storeMs", NUMBER, .help = "the commit"),
+	FIELD("totalMs", NUMBER, .help = "from the request to the answer"),
+};
+
+static const struct schema_field sandbox[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING | NIL),
+	FIELD("status", STRING, .choices = states),
+	FIELD("reason", STRING | NIL, .help = "why it ended"),
+	FIELD("template", STRING),
+	FIELD("runtime", STRING, .help = "the same as template"),
+	FIELD("securityLevel", STRING),
+	FIELD("networkAccess", STRING),
+	FIELD("owner", STRING),
+	FIELD("createdAt", TIME),
+	FIELD("expiresAt", TIME | NIL, .help = "null while paused"),
+	FIELD("endedAt", TIME | NIL),
+	FIELD("timeout", NUMBER | NIL, .help = "seconds to live"),
+	FIELD("idleTimeout", NUMBER | NIL, .help = "seconds without anything happening"),
+	FIELD("remaining", NUMBER | NIL, .help = "seconds that are left, while paused"),
+	FIELD("resources", OBJECT, .ref = "Resources"),
+	FIELD("metadata", MAP),
+	FIELD("envNames", STRINGS, .help = "values are never told"),
+	FIELD("runningExecutions", INT),
+	FIELD("start", STRING, .choices = starts, .help = "warm: it came from the pool"),
+	FIELD("timings", OBJECT | NIL, .ref = "Timings"),
+	FIELD("endpoints", MAP, .help = "paths of what can be asked of it"),
+};
+
+static const struct schema_field sandbox_list[] = {
+	FIELD("items", LIST, .ref = "Sandbox"),
+	NEXT,
+};
+
+static const struct schema_field sandbox_status[] = {
+	FIELD("id", STRING),
+	FIELD("status", STRING, .choices = states),
+	FIELD("reason", STRING | NIL),
+	FIELD("expiresAt", TIME | NIL),
+	FIELD("runningExecutions", INT),
+};
+
+/* ---- executions ---- */
+
+static const char *const exec_kinds[] = { "command", "code", "pty", NULL };
+static const char *const exec_states[] = { "running", "completed",   "timeout", "cancelled",
+					   "failed",  "interrupted", NULL };
+static const char *const streams[] = { "stdout", "stderr", NULL };
+
+static const struct schema_field execution[] = {
+	FIELD("executionId", STRING),
+	FIELD("sandboxId", STRING),
+	FIELD("kind", STRING, .choices = exec_kinds),
+	FIELD("status", STRING, .choices = exec_states),
+	FIELD("reason", STRING | NIL, .help = "why it could not be started"),
+	FIELD("startedAt", TIME),
+	FIELD("completedAt", TIME | NIL),
+	FIELD("exitCode", INT | NIL, .help = "128 + n when signal n ended it"),
+	FIELD("signal", STRING | INT | NIL),
+	FIELD("timedOut", BOOL),
+	FIELD("truncated", BOOL, .help = "some output was not kept"),
+	FIELD("oomKilled", BOOL),
+	FIELD("cancelled", BOOL),
+	FIELD("leftovers", BOOL, .help = "processes that it started still live"),
+	FIELD("warm", BOOL),
+	FIELD("background", BOOL),
+	FIELD("durationMs", NUMBER),
+	FIELD("cpuMs", NUMBER),
+	FIELD("peakMemoryBytes", INT),
+	FIELD("outputBytes", INT),
+	FIELD("omittedBytes", INT, .help = "of the output's beginning that are not kept"),
+	FIELD("stdout", STRING, .optional = 1, .help = "not in lists and events"),
+	FIELD("stderr", STRING, .optional = 1, .help = "not in lists and events"),
+};
+
+static const struct schema_field execution_list[] = {
+	FIELD("items", LIST, .ref = "Execution"),
+	NEXT,
+};
+
+static const struct schema_field chunk[] = {
+	FIELD("seq", INT, .help = "position of its first byte"),
+	FIELD("stream", STRING, .choices = streams),
+	FIELD("data", STRING),
+};
+
+static const struct schema_field output[] = {
+	FIELD("executionId", STRING),
+	FIELD("chunks", LIST, .ref = "OutputChunk"),
+	FIELD("from", INT),
+	FIELD("next", INT, .help = "where to go on"),
+	FIELD("begin", INT, .help = "what is kept begins here"),
+	FIELD("end", INT),
+	FIELD("omitted", INT, .help = "bytes given up between from and the first chunk"),
+	FIELD("done", BOOL),
+};
+
+static const struct schema_field input[] = {
+	FIELD("bytes", INT),
+	FIELD("eof", BOOL),
+};
+
+/* ---- files ---- */
+
+static const char *const file_types[] = { "file", "directory", "symlink", "other", NULL };
+
+static const struct schema_field file[] = {
+	FIELD("path", STRING),
+	FIELD("type", STRING, .choices = file_types),
+	FIELD("size", INT),
+	FIELD("mode", STRING, .help = "octal"),
+	FIELD("uid", INT),
+	FIELD("gid", INT),
+	FIELD("mtime", TIME | NIL),
+	FIELD("target", STRING | NIL, .help = "where a symbolic link points"),
+};
+
+static const struct schema_field file_list[] = {
+	FIELD("path", STRING),
+	FIELD("items", LIST, .ref = "File"),
+	FIELD("truncated", BOOL, .help = "there are more"),
+};
+
+static const struct schema_field unpacked[] = {
+	FIELD("path", STRING),
+	FIELD("count", INT, .help = "entries"),
+};
+
+/* ---- keys, user ---- */
+
+static const struct schema_field key[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("role", STRING, .choices = roles),
+	FIELD("owner", STRING),
+	FIELD("createdAt", TIME),
+	FIELD("expiresAt", TIME | NIL),
+	FIELD("lastUsedAt", TIME | NIL),
+	FIELD("key", STRING, .optional = 1, .help = "only in the answer that makes it"),
+};
+
+static const struct schema_field key_list[] = {
+	FIELD("items", LIST, .ref = "Key"),
+	NEXT,
+};
+
+static const struct schema_field user[] = {
+	FIELD("owner", STRING),
+	FIELD("role", STRING, .choices = roles),
+	FIELD("keyId", STRING),
+	FIELD("scopes", STRINGS),
+};
+
+/* ---- the daemon ---- */
+
+static const struct schema_field pool[] = {
+	FIELD("template", STRING), FIELD("ready", INT),  FIELD("building", INT),
+	FIELD("claimed", INT),     FIELD("target", INT), FIELD("hits", INT),
+	FIELD("misses", INT),
+};
+
+static const struct schema_field pool_list[] = {
+	FIELD("items", LIST, .ref = "Pool"),
+};
+
+static const struct schema_field alive[] = {
+	FIELD("status", STRING, .choices = health),
+	FIELD("service", STRING),
+	FIELD("version", STRING),
+};
+
+static const struct schema_field ready[] = {
+	FIELD("status", STRING, .choices = health),
+	FIELD("version", STRING, .optional = 1),
+	FIELD("checks", MAP, .help = "ok, or what is wrong with each part"),
+};
+
+static const struct schema schemas[] = {
+	SCHEMA("Sandbox", "A sandbox, live or ended", sandbox),
+	SCHEMA("SandboxList", "A page of sandboxes, newest first", sandbox_list),
+	SCHEMA("SandboxStatus", "The state alone", sandbox_status),
+	SCHEMA("Resources", "What a sandbox may use", resources),
+	SCHEMA("Timings", "Where the time of its making went, in milliseconds", timings),
+	SCHEMA("Execution", "Something that runs, or ran, in a sandbox", execution),
+	SCHEMA("ExecutionList", "A page of executions, newest first", execution_list),
+	SCHEMA("Output", "Output from a position on", output),
+	SCHEMA("OutputChunk", "A piece of output", chunk),
+	SCHEMA("Input", "What was taken for a standard input", input),
+	SCHEMA("File", "An entry of a directory", file),
+	SCHEMA("FileList", "Entries, sorted by path", file_list),
+	SCHEMA("Unpacked", "What an archive brought", unpacked),
+	SCHEMA("Key", "An API key, without the key", key),
+	SCHEMA("KeyList", "A page of keys, newest first", key_list),
+	SCHEMA("User", "Who is asking", user),
+	SCHEMA("Pool", "Finished boxes of one template", pool),
+	SCHEMA("PoolList", "The warm pools", pool_list),
+	SCHEMA("Health", "The process answers", alive),
+	SCHEMA("Ready", "Whether there is work to be had", ready),
+};
+
+const struct schema *schemas_table(size_t *ret_count)
+{
+	*ret_count = ARRAY_LEN(schemas);
+	return schemas;
+}
+
+const struct schema *schema_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(schemas); i++)
+		if (strcmp(schemas[i].name, name) == 0)
+			return &schemas[i];
+	return NULL;
+}
