@@ -17,6 +17,7 @@ static void resume_all(struct guest *g)
 	exec_resume_all(g);
 	kept_resume_all(g);
 	relay_resume_all(g);
+	door_resume_all(g);
 }
 
 /* Everything that belongs to the connection ends with it. */
@@ -26,6 +27,7 @@ static void lose(struct guest *g)
 	conn_done(&g->conn);
 	conn_init(&g->conn, -1);
 	relay_lose_client(g);
+	door_free_all(g);
 	kept_rewind_all(g);
 	exec_lose_client(g);
 }

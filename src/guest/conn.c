@@ -69,6 +69,26 @@ void conn_send_error(struct conn *c, uint32_t id, int code, const char *text)
 		  guest_put_error(frame, sizeof(frame), id, code < 0 ? -code : code, text));
 }
 
+int conn_send_fd(struct conn *c, const void *frame, long n, int fd)
+{
+	ssize_t r;
+
+	if (!conn_is_free(c))
+		return -EAGAIN;
+	if (c->broken || n < 0) {
+		c->broken = c->broken ? c->broken : (int)n;
+		return 0;
+	}
+	r = fd_send(c->fd, frame, (size_t)n, &fd, 1);
+	if (r == -EAGAIN)
+		c->is_blocked = true;
+	if (r == -EAGAIN || r == -ETOOMANYREFS)
+		return (int)r;
+	if (r < 0)
+		c->broken = (int)r;
+	return 0;
+}
+
 #define OUTPUT_HEAD (sizeof(struct wire_head) + 1 + 8)
 
 static void put_output_head(uint8_t *dst, uint32_t id, const struct out_chunk *chunk)

@@ -32,6 +32,9 @@ void conn_send_error(struct conn *c, uint32_t id, int code, const char *text);
 bool conn_send_output(struct conn *c, uint32_t id, const struct out_chunk *chunk);
 /* All that has not been sent, as far as the socket takes it. */
 void conn_send_unsent(struct conn *c, uint32_t id, struct out *o);
+/* A frame with one descriptor, which stays the caller's. Nothing is queued: -EAGAIN when the socket
+ * is full or nobody is connected, -ETOOMANYREFS when too many descriptors are on their way. */
+int conn_send_fd(struct conn *c, const void *frame, long n, int fd);
 /* Somebody is connected and the socket is not full. */
 bool conn_is_free(const struct conn *c);
 /* The socket can be written: sends what is queued. */

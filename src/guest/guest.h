@@ -20,6 +20,7 @@
 
 #define GUEST_EXECS_MAX 256
 #define GUEST_RELAYS_MAX 32
+#define GUEST_DOORS_MAX 128    /* connections on their way, and listeners */
 #define GUEST_LINGERING_MAX 64 /* ended executions whose pipes somebody still holds */
 
 struct guest {
@@ -37,9 +38,10 @@ struct guest {
 	struct list execs, lingering; /* struct exec */
 	struct list kept;             /* struct kept: ended executions */
 	struct list relays;           /* struct relay */
+	struct list doors;            /* struct door */
 	struct list deadlines;
 	struct pace pace;
-	size_t n_execs, n_lingering, n_kept, n_relays;
+	size_t n_execs, n_lingering, n_kept, n_relays, n_doors;
 	uint64_t next_mark;
 	bool is_childless;   /* the last look found no child: nothing else lives in the box */
 	bool has_leftovers;  /* an ended execution has left processes behind */
@@ -88,3 +90,13 @@ void relay_lose_client(struct guest *g);
 bool relay_reaped(struct guest *g, pid_t pid);
 void relay_resume_all(struct guest *g);
 void relay_free_all(struct guest *g);
+
+/* connect.c: connections to and from the box's own programs, handed out as descriptors. */
+struct door;
+struct door *door_find(struct guest *g, uint32_t id);
+/* Both answer, by G_ERROR at the least. */
+void door_connect(struct guest *g, uint32_t id, const struct guest_connect *c);
+void door_listen(struct guest *g, uint32_t id, const struct guest_connect *c);
+void door_cancel(struct door *d);
+void door_resume_all(struct guest *g);
+void door_free_all(struct guest *g); /* without a word: the client is gone, or we are */

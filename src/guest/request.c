@@ -15,7 +15,8 @@ struct request {
 
 static bool is_id_free(struct guest *g, uint32_t id)
 {
-	return id != 0 && !exec_find(g, id) && !relay_find(g, id) && !kept_find(g, id);
+	return id != 0 && !exec_find(g, id) && !relay_find(g, id) && !kept_find(g, id) &&
+	       !door_find(g, id);
 }
 
 static int on_exec(struct request *q)
@@ -44,6 +45,31 @@ static int on_file(struct request *q)
 	else
 		relay_start(q->guest, q->id, &f);
 	return 0;
+}
+
+static int on_door(struct request *q, uint16_t type,
+		   void (*open)(struct guest *g, uint32_t id, const struct guest_connect *c))
+{
+	struct guest_connect c;
+	int r = guest_get_connect(&q->rd, type, &c);
+
+	if (r == -EPROTO || !is_id_free(q->guest, q->id))
+		return -EPROTO;
+	if (r < 0)
+		conn_send_error(&q->guest->conn, q->id, r, "port: a value is out of bounds");
+	else
+		open(q->guest, q->id, &c);
+	return 0;
+}
+
+static int on_connect(struct request *q)
+{
+	return on_door(q, G_CONNECT, door_connect);
+}
+
+static int on_listen(struct request *q)
+{
+	return on_door(q, G_LISTEN, door_listen);
 }
 
 static int on_stdin(struct request *q)
@@ -110,11 +136,14 @@ static int on_cancel(struct request *q)
 {
 	struct exec *x = exec_find(q->guest, q->id);
 	struct relay *r = relay_find(q->guest, q->id);
+	struct door *d = door_find(q->guest, q->id);
 
 	if (rd_end(&q->rd) < 0)
 		return -EPROTO;
 	if (x)
 		exec_cancel(x);
+	if (d)
+		door_cancel(d);
 	return r ? relay_cancel(r) : 0;
 }
 
@@ -162,7 +191,8 @@ static const struct {
 	{ G_EXEC, on_exec },       { G_STDIN, on_stdin },   { G_CREDIT, on_credit },
 	{ G_SIGNAL, on_kill },     { G_RESIZE, on_resize }, { G_FILE, on_file },
 	{ G_DATA, on_data },       { G_CANCEL, on_cancel }, { G_PING, on_ping },
-	{ G_PERSIST, on_persist }, { G_ACK, on_ack },
+	{ G_PERSIST, on_persist }, { G_ACK, on_ack },       { G_CONNECT, on_connect },
+	{ G_LISTEN, on_listen },
 };
 
 int request_handle(struct guest *g, const void *frame, size_t n, int *fd)

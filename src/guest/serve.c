@@ -173,6 +173,7 @@ static void init(struct guest *g, int sock)
 	list_init(&g->lingering);
 	list_init(&g->kept);
 	list_init(&g->relays);
+	list_init(&g->doors);
 	list_init(&g->deadlines);
 	pace_open(&g->pace);
 }
@@ -182,6 +183,7 @@ static void done(struct guest *g)
 	exec_free_all(g);
 	kept_free_all(g);
 	relay_free_all(g);
+	door_free_all(g);
 	warm_done(&g->warm);
 	tree_close(&g->tree);
 	client_done(g);

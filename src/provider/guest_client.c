@@ -220,27 +220,34 @@ int client_credit(struct guest_client *g, struct op *op)
 	return 0;
 }
 
-int guest_dispatch(struct guest_client *g)
+/* One frame: 1, 0 when there is none, or the end of the connection. */
+static int take_one(struct guest_client *g)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
-	size_t no_fds = 0;
-	int e;
+	_close_ int fd = -1;
+	size_t n_fds = 1;
+	ssize_t n = fd_recv(g->fd, frame, sizeof(frame), &fd, &n_fds);
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0 && n != -EMSGSIZE)
+		return fail_all(g, -EPIPE, "the box is gone");
+	if (n < 0 || client_take_frame(g, frame, (size_t)n, &fd) < 0)
+		return fail_all(g, -EPROTO, "the box broke the protocol");
+	return 1;
+}
+
+int guest_dispatch(struct guest_client *g)
+{
+	int e, r = 1;
 
 	if (g->broken)
 		return g->broken;
 	e = flush(g);
-	for (int i = 0; i < TURN_MAX; i++) {
-		ssize_t n = fd_recv(g->fd, frame, sizeof(frame), NULL, &no_fds);
-
-		if (n == -EAGAIN)
-			break;
-		if (n == -EMSGSIZE)
-			return fail_all(g, -EPROTO, "the box broke the protocol");
-		if (n <= 0)
-			return fail_all(g, -EPIPE, "the box is gone");
-		if (client_take_frame(g, frame, (size_t)n) < 0)
-			return fail_all(g, -EPROTO, "the box broke the protocol");
-	}
+	for (int i = 0; i < TURN_MAX && r > 0; i++)
+		r = take_one(g);
+	if (r < 0)
+		return r;
 	if (e < 0)
 		return fail_all(g, -EPIPE, "the box is gone");
 	return 0;
@@ -299,6 +306,33 @@ int guest_ping(struct guest_client *g, const struct guest_callbacks *cb, void *u
 		return r;
 	return start(g, op, frame, guest_put_raw(frame, sizeof(frame), G_PING, op->id, NULL, 0),
 		     ret_id, err);
+}
+
+static int open_door(struct guest_client *g, enum op_kind kind, const struct guest_connect *c,
+		     const struct guest_callbacks *cb, void *user, uint32_t *ret_id,
+		     struct err *err)
+{
+	uint16_t type = kind == OP_LISTEN ? G_LISTEN : G_CONNECT;
+	uint8_t frame[CLIENT_SMALL_FRAME];
+	struct op *op;
+	int r = begin_op(g, kind, cb, user, &op, err);
+
+	if (r < 0)
+		return r;
+	return start(g, op, frame, guest_put_connect(frame, sizeof(frame), type, op->id, c), ret_id,
+		     err);
+}
+
+int guest_connect(struct guest_client *g, const struct guest_connect *c,
+		  const struct guest_callbacks *cb, void *user, uint32_t *ret_id, struct err *err)
+{
+	return open_door(g, OP_CONNECT, c, cb, user, ret_id, err);
+}
+
+int guest_listen(struct guest_client *g, const struct guest_connect *c,
+		 const struct guest_callbacks *cb, void *user, uint32_t *ret_id, struct err *err)
+{
+	return open_door(g, OP_LISTEN, c, cb, user, ret_id, err);
 }
 
 /* Sends up to n bytes in chunks while the window and the queue have room. */

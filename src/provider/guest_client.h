@@ -20,9 +20,13 @@ struct guest_callbacks { /* any may be NULL; data is borrowed for the call */
 	void (*output)(void *user, int stream, uint64_t offset, const void *data, size_t n);
 	void (*taken)(void *user, uint64_t bytes);
 	void (*entry)(void *user, const struct guest_entry *entry);
+	void (*found)(void *user, const struct guest_found *found);
 	void (*data)(void *user, const void *data, size_t n);
 	void (*event)(void *user, enum guest_event event, const char *path);
-	void (*done)(void *user, uint64_t count); /* of a watch: armed */
+	/* A connection of TCP, and nothing else: that was checked. The callee's, who must not rely
+	 * on its flags: whoever is inside may have kept a copy, so MSG_DONTWAIT with every call. */
+	void (*socket)(void *user, int fd);
+	void (*done)(void *user, uint64_t count); /* of a watch: armed; of a listener: its port */
 	/* The last call of an id, one of the two: */
 	void (*exited)(void *user, const struct guest_exit *exit);
 	void (*failed)(void *user, int code, const char *text); /* also -EPIPE when the box died */
@@ -61,6 +65,14 @@ int guest_file(struct guest_client *g, const struct guest_file *f, const struct 
 /* done() with 0 when the box answers. */
 int guest_ping(struct guest_client *g, const struct guest_callbacks *cb, void *user,
 	       uint32_t *ret_id, struct err *err);
+/* A connection to a port of the box's own loopback: socket(), then done(); or failed(). done()
+ * alone: it was reset at once. */
+int guest_connect(struct guest_client *g, const struct guest_connect *c,
+		  const struct guest_callbacks *cb, void *user, uint32_t *ret_id, struct err *err);
+/* Listens there: done() with the port (not the last call), then socket() for each connection that
+ * is made to it, until guest_cancel(). */
+int guest_listen(struct guest_client *g, const struct guest_connect *c,
+		 const struct guest_callbacks *cb, void *user, uint32_t *ret_id, struct err *err);
 /* Bytes taken (may be fewer, 0 when the window is full), or -errno. n = 0: end of file. */
 ssize_t guest_stdin(struct guest_client *g, uint32_t id, const void *data, size_t n);
 ssize_t guest_data(struct guest_client *g, uint32_t id, const void *data, size_t n);

@@ -1,5 +1,9 @@
 #include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include "base/cleanup.h"
+#include "base/fd.h"
 #include "provider/guest_state.h"
 
 /* Counts bytes against the window; the guest may be a full window ahead of our credits, and our
@@ -82,6 +86,18 @@ static int on_entry(struct guest_client *g, struct op *op, struct rd *r)
 	return 0;
 }
 
+static int on_found(struct guest_client *g, struct op *op, struct rd *r)
+{
+	struct guest_found found;
+
+	(void)g;
+	if (guest_get_found(r, &found) < 0)
+		return -EPROTO;
+	if (op->cb.found)
+		op->cb.found(op->user, &found);
+	return 0;
+}
+
 static int on_event(struct guest_client *g, struct op *op, struct rd *r)
 {
 	uint8_t event = rd_u8(r);
@@ -103,7 +119,9 @@ static int on_done(struct guest_client *g, struct op *op, struct rd *r)
 
 	if (rd_end(r) < 0)
 		return -EPROTO;
-	if (op->kind != OP_WATCH)
+	if (op->kind == OP_CONNECT && !op->has_socket)
+		return -EPROTO;
+	if (op->kind != OP_WATCH && op->kind != OP_LISTEN)
 		client_end_op(g, op);
 	if (cb.done)
 		cb.done(user, n);
@@ -152,6 +170,47 @@ static int on_error(struct guest_client *g, struct op *op, struct rd *r)
 	return 0;
 }
 
+static bool is_option(int fd, int option, int want)
+{
+	socklen_t size = sizeof(int);
+	int value = -1;
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 && value == want;
+}
+
+/* The box's holt-init may have been taken over: a descriptor that can do anything but carry bytes
+ * between us and a program in the box (a file, a listener, a packet socket, one that is connected
+ * to nothing) is not let in. */
+static bool is_tcp(int fd)
+{
+	static const struct linger none;
+
+	return (is_option(fd, SO_DOMAIN, AF_INET) || is_option(fd, SO_DOMAIN, AF_INET6)) &&
+	       is_option(fd, SO_TYPE, SOCK_STREAM) && is_option(fd, SO_PROTOCOL, IPPROTO_TCP) &&
+	       is_option(fd, SO_ACCEPTCONN, 0) &&
+	       /* close() must not wait for what the other end has not taken. */
+	       setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0;
+}
+
+static bool is_connected(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = sizeof(peer);
+
+	return getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
+}
+
+static int on_socket(struct op *op, struct rd *r, int *fd)
+{
+	if (rd_end(r) < 0 || *fd < 0 || (op->kind == OP_CONNECT && op->has_socket) || !is_tcp(*fd))
+		return -EPROTO;
+	op->has_socket = true;
+	/* One that its other end has reset meanwhile is no lie, and of no use. */
+	if (op->cb.socket && is_connected(*fd))
+		op->cb.socket(op->user, TAKE_FD(*fd));
+	return 0;
+}
+
 #define FOR(k) (1u << (k))
 /* What a guest may say, and to which kind of operation. */
 static const struct incoming {
@@ -165,10 +224,14 @@ static const struct incoming {
 	{ G_TAKEN, FOR(OP_EXEC) | FOR(OP_FILE), on_taken },
 	{ G_DATA, FOR(OP_FILE), on_data },
 	{ G_ENTRY, FOR(OP_FILE), on_entry },
+	{ G_FOUND, FOR(OP_FILE), on_found },
 	{ G_EVENT, FOR(OP_WATCH), on_event },
-	{ G_DONE, FOR(OP_FILE) | FOR(OP_WATCH), on_done },
+	{ G_DONE, FOR(OP_FILE) | FOR(OP_WATCH) | FOR(OP_CONNECT) | FOR(OP_LISTEN), on_done },
 	{ G_PONG, FOR(OP_PING), on_pong },
-	{ G_ERROR, FOR(OP_EXEC) | FOR(OP_FILE) | FOR(OP_WATCH) | FOR(OP_PING), on_error },
+	{ G_ERROR,
+	  FOR(OP_EXEC) | FOR(OP_FILE) | FOR(OP_WATCH) | FOR(OP_PING) | FOR(OP_CONNECT) |
+		  FOR(OP_LISTEN),
+	  on_error },
 };
 
 static const struct incoming *find_incoming(uint16_t type)
@@ -225,7 +288,16 @@ static int on_live(struct guest_client *g, uint32_t id, struct rd *r)
 	return 0;
 }
 
-int client_take_frame(struct guest_client *g, const void *frame, size_t n)
+static int take_socket(struct guest_client *g, uint32_t id, struct rd *r, int *fd)
+{
+	struct op *op = client_find_op(g, id);
+
+	if (!op)
+		return 0;
+	return op->kind == OP_CONNECT || op->kind == OP_LISTEN ? on_socket(op, r, fd) : -EPROTO;
+}
+
+int client_take_frame(struct guest_client *g, const void *frame, size_t n, int *fd)
 {
 	const struct incoming *in;
 	struct wire_head head;
@@ -238,6 +310,8 @@ int client_take_frame(struct guest_client *g, const void *frame, size_t n)
 		return on_ready(g, &r);
 	if (head.type == G_LIVE)
 		return on_live(g, head.id, &r);
+	if (head.type == G_SOCKET)
+		return take_socket(g, head.id, &r, fd);
 	in = find_incoming(head.type);
 	if (!in || (head.id == 0 && head.type == G_ERROR))
 		return -EPROTO;

@@ -5,7 +5,7 @@
 #include "base/list.h"
 #include "provider/guest_client.h"
 
-enum op_kind { OP_EXEC, OP_FILE, OP_WATCH, OP_PING };
+enum op_kind { OP_EXEC, OP_FILE, OP_WATCH, OP_PING, OP_CONNECT, OP_LISTEN };
 
 /* One live execution or file operation. */
 struct op {
@@ -18,7 +18,8 @@ struct op {
 	size_t safe;      /* of these, what may be credited: all of them unless is_manual */
 	size_t in_flight; /* bytes sent that the guest has not taken */
 	bool held;
-	bool is_manual; /* guest_credit() says what is safe */
+	bool is_manual;  /* guest_credit() says what is safe */
+	bool has_socket; /* of OP_CONNECT: the one that there may be has come */
 };
 
 struct queued {
@@ -54,5 +55,6 @@ int client_send_empty(struct guest_client *g, uint16_t type, uint32_t id);
 /* Credits what is safe, when it is worth a frame. As client_send(); what failed is tried again with
  * the next. */
 int client_credit(struct guest_client *g, struct op *op);
-/* Handles one frame of the guest; a negative result ends the connection. */
-int client_take_frame(struct guest_client *g, const void *frame, size_t n);
+/* Handles one frame of the guest; a negative result ends the connection. *fd came with it, -1: none
+ * did; it is set to -1 when it is taken. */
+int client_take_frame(struct guest_client *g, const void *frame, size_t n, int *fd);

@@ -8,7 +8,9 @@
 #define EXIT_FLAGS \
 	(EXIT_TIMED_OUT | EXIT_TRUNCATED | EXIT_CANCELLED | EXIT_SIGNALED | EXIT_LEFTOVERS)
 #define LIVE_FLAGS (LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM)
-#define FILE_FLAGS (FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL)
+#define FILE_FLAGS                                                                              \
+	(FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL | FILE_REGEX | \
+	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN)
 
 #define EXIT_CODE_MAX 255u
 #define SIGNAL_MAX 64u
@@ -202,6 +204,54 @@ int guest_get_live(struct rd *r, uint32_t id, struct guest_live *ret)
 	return n;
 }
 
+bool guest_is_search(uint8_t op)
+{
+	return op == FILE_FIND || op == FILE_GREP || op == FILE_REPLACE;
+}
+
+static void put_search(struct wr *w, const struct guest_search *s)
+{
+	wr_u32(w, s->limit);
+	wr_u32(w, s->context);
+	wr_u32(w, s->line_bytes);
+	wr_u32(w, s->cpu_ms);
+	wr_u8(w, s->types);
+	wr_u64(w, s->size_min);
+	wr_u64(w, s->size_max);
+	wr_u64(w, s->after_ns);
+	wr_u64(w, s->before_ns);
+	wr_str(w, s->name);
+	wr_str(w, s->exclude);
+	wr_str(w, s->pattern);
+	wr_str(w, s->replacement);
+}
+
+static void get_search(struct rd *r, struct guest_search *ret)
+{
+	ret->limit = rd_u32(r);
+	ret->context = rd_u32(r);
+	ret->line_bytes = rd_u32(r);
+	ret->cpu_ms = rd_u32(r);
+	ret->types = rd_u8(r);
+	ret->size_min = rd_u64(r);
+	ret->size_max = rd_u64(r);
+	ret->after_ns = rd_u64(r);
+	ret->before_ns = rd_u64(r);
+	ret->name = rd_str(r);
+	ret->exclude = rd_str(r);
+	ret->pattern = rd_str(r);
+	ret->replacement = rd_str(r);
+}
+
+static int check_search(uint8_t op, const struct guest_search *s)
+{
+	if (s->limit == 0 || s->context > GUEST_CONTEXT_MAX || s->line_bytes > GUEST_LINE_MAX)
+		return -EINVAL;
+	if (s->types >= 1u << (ENTRY_OTHER + 1))
+		return -EINVAL;
+	return op != FILE_FIND && s->pattern[0] == '\0' ? -EINVAL : 0;
+}
+
 long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file *f)
 {
 	struct wr w;
@@ -216,6 +266,8 @@ long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file
 	wr_str(&w, f->user);
 	wr_str(&w, f->path);
 	wr_str(&w, f->target);
+	if (guest_is_search(f->op))
+		put_search(&w, &f->search);
 	return wire_finish(&w);
 }
 
@@ -226,12 +278,12 @@ static int check_file(const struct guest_file *f)
 	/* Offsets go to the kernel as a signed off_t. */
 	if (f->mode > FILE_MODE_MAX || f->offset > INT64_MAX || f->length > INT64_MAX)
 		return -EINVAL;
-	return 0;
+	return guest_is_search(f->op) ? check_search(f->op, &f->search) : 0;
 }
 
 int guest_get_file(struct rd *r, struct guest_file *ret)
 {
-	struct guest_file f;
+	struct guest_file f = { 0 };
 	int n;
 
 	f.op = rd_u8(r);
@@ -243,6 +295,8 @@ int guest_get_file(struct rd *r, struct guest_file *ret)
 	f.user = rd_str(r);
 	f.path = rd_str(r);
 	f.target = rd_str(r);
+	if (guest_is_search(f.op))
+		get_search(r, &f.search);
 	n = rd_end(r);
 	if (n == 0)
 		n = check_file(&f);
@@ -290,6 +344,39 @@ int guest_get_entry(struct rd *r, struct guest_entry *ret)
 	return n;
 }
 
+long guest_put_found(void *data, size_t cap, uint32_t id, const struct guest_found *e)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, G_FOUND, id);
+	wr_u8(&w, e->kind);
+	wr_u8(&w, e->is_cut);
+	wr_u32(&w, e->column);
+	wr_u64(&w, e->number);
+	wr_str(&w, e->path);
+	wr_str(&w, e->text);
+	return wire_finish(&w);
+}
+
+int guest_get_found(struct rd *r, struct guest_found *ret)
+{
+	struct guest_found e;
+	int n;
+
+	e.kind = rd_u8(r);
+	e.is_cut = rd_u8(r);
+	e.column = rd_u32(r);
+	e.number = rd_u64(r);
+	e.path = rd_str(r);
+	e.text = rd_str(r);
+	n = rd_end(r);
+	if (n == 0 && (e.kind >= FOUND_KIND_COUNT || e.is_cut > 1))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = e;
+	return n;
+}
+
 long guest_put_ready(void *data, size_t cap, const struct guest_ready *e)
 {
 	struct wr w;
@@ -318,6 +405,32 @@ int guest_get_ready(struct rd *r, struct guest_ready *ret)
 		n = -EINVAL;
 	if (n == 0)
 		*ret = e;
+	return n;
+}
+
+long guest_put_connect(void *data, size_t cap, uint16_t type, uint32_t id,
+		       const struct guest_connect *c)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, type, id);
+	wr_u16(&w, c->port);
+	wr_u8(&w, c->address);
+	return wire_finish(&w);
+}
+
+int guest_get_connect(struct rd *r, uint16_t type, struct guest_connect *ret)
+{
+	struct guest_connect c;
+	int n;
+
+	c.port = rd_u16(r);
+	c.address = rd_u8(r);
+	n = rd_end(r);
+	if (n == 0 && (c.address >= ADDRESS_COUNT || (c.port == 0 && type != G_LISTEN)))
+		n = -EINVAL;
+	if (n == 0)
+		*ret = c;
 	return n;
 }
 

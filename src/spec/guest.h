@@ -35,6 +35,9 @@ enum guest_type {
 		      replaces it */
 	G_ACK,     /* the execution with EXEC_KEEP is recorded: forget it, or keep nothing at its
 		      end */
+	G_CONNECT, /* struct guest_connect: a connection to a port inside -> G_SOCKET, G_DONE */
+	G_LISTEN,  /* struct guest_connect, port 0: any -> G_DONE with the port when it listens (not
+		      the end), G_SOCKET for each connection that is made to it, until G_CANCEL */
 	/* guest to client */
 	G_READY = 64, /* the box is built; struct guest_ready */
 	G_STARTED,    /* u32 pid inside the box, u8 warm: 1 when a waiting interpreter took it */
@@ -46,7 +49,9 @@ enum guest_type {
 	G_DONE,       /* u64 bytes or entries handled */
 	G_ERROR,      /* u32 errno, str text; id 0: the box could not be built, or is unusable */
 	G_PONG,
-	G_LIVE, /* struct guest_live */
+	G_LIVE,   /* struct guest_live */
+	G_FOUND,  /* struct guest_found: one of many of grep and replace */
+	G_SOCKET, /* with one descriptor: a TCP connection whose other end is in the box */
 };
 
 /* Bytes of output that may be on their way or unread before the guest stops reading the process.
@@ -154,6 +159,11 @@ enum guest_file_op {
 	FILE_TAR_GET, /* directory or file as a tar stream -> G_DATA..., G_DONE with its bytes; a
 			 G_ENTRY for each one left out of it or changed while it was read */
 	FILE_TAR_PUT, /* G_DATA... from the client, unpacked below path -> G_DONE */
+	/* With a struct guest_search. G_DONE says how many there were, one more than the limit
+	 * when the search ended there; more than GUEST_SEARCH_CPU_MS of work is ETIMEDOUT. */
+	FILE_FIND,    /* -> G_ENTRY..., G_DONE */
+	FILE_GREP,    /* -> G_FOUND..., G_DONE with the lines that matched */
+	FILE_REPLACE, /* -> G_FOUND..., G_DONE with the replacements; file by file, each atomic */
 	FILE_OP_COUNT
 };
 
@@ -163,6 +173,50 @@ enum guest_file_flag {
 	FILE_NOFOLLOW = 1 << 2,  /* stat: the link itself */
 	FILE_APPEND = 1 << 3,    /* write: at the end, not atomic */
 	FILE_EXCL = 1 << 4,      /* write: must not exist */
+	FILE_REGEX = 1 << 5,     /* grep, replace: the pattern is a POSIX extended one */
+	FILE_ICASE = 1 << 6,     /* grep, replace: ASCII letters match in either case */
+	FILE_NAMES = 1 << 7,     /* grep: one G_FOUND for each file that matches, no lines */
+	FILE_DRY_RUN = 1 << 8,   /* replace: only tells what it would do */
+};
+
+#define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
+#define GUEST_CONTEXT_MAX 20      /* lines told before and after one that matches */
+#define GUEST_LINE_MAX 4096u      /* most bytes told of a line */
+#define GUEST_LINE_LOOK                                                           \
+	(64u << 10) /* bytes of a line that are searched; the rest is passed over \
+		     */
+#define GUEST_REPLACE_MAX (16u << 20) /* bytes of a file that can be changed by a replace */
+
+/* What to look for below a path, or in the one file that it names. */
+struct guest_search {
+	uint32_t limit;               /* entries, lines or files to tell at most; at least 1 */
+	uint32_t context;             /* grep: lines around each */
+	uint32_t line_bytes;          /* grep: how much of a line is told */
+	uint32_t cpu_ms;              /* of processor time; 0: GUEST_SEARCH_CPU_MS, the most */
+	uint8_t types;                /* find: bits 1 << enum guest_entry_type; 0: all */
+	uint64_t size_min, size_max;  /* bytes, of files only; a maximum of 0 is none */
+	uint64_t after_ns, before_ns; /* when it was last changed; 0: any time */
+	const char *name;    /* a glob for the name; with a "/" in it, for the path; "": all */
+	const char *exclude; /* the same, for what is left out with all below it; "": nothing */
+	const char *pattern, *replacement; /* a pattern never reaches beyond its line, but for a
+					      replace's plain text */
+};
+
+enum guest_found_kind {
+	FOUND_MATCH,   /* a line: its number, the column (bytes, from 1), its text */
+	FOUND_CONTEXT, /* a line near one that matches */
+	FOUND_FILE,    /* a file: how often (grep: lines, with FILE_NAMES 1) */
+	FOUND_SKIPPED, /* a file that was not looked at or not changed, and why */
+	FOUND_KIND_COUNT
+};
+
+struct guest_found {
+	uint8_t kind;
+	uint8_t is_cut; /* the line goes on behind the text */
+	uint32_t column;
+	uint64_t number;
+	const char *path; /* relative to the searched directory; "" for the one file */
+	const char *text;
 };
 
 struct guest_file {
@@ -173,6 +227,16 @@ struct guest_file {
 	uint64_t offset, length;
 	const char *user; /* "" is the box's user: whose rights count and who owns new files */
 	const char *path, *target;
+	struct guest_search search; /* of the operations that search, else zero */
+};
+
+enum guest_address { ADDRESS_V4, ADDRESS_V6, ADDRESS_COUNT }; /* 127.0.0.1, ::1 */
+
+/* The box's own loopback, nothing else: what else there may be in its network is not ours to reach.
+ */
+struct guest_connect {
+	uint16_t port;
+	uint8_t address; /* enum guest_address */
 };
 
 enum guest_entry_type { ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK, ENTRY_OTHER };
@@ -207,8 +271,15 @@ long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file
 int guest_get_file(struct rd *r, struct guest_file *ret);
 long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_entry *e);
 int guest_get_entry(struct rd *r, struct guest_entry *ret);
+long guest_put_found(void *data, size_t cap, uint32_t id, const struct guest_found *e);
+int guest_get_found(struct rd *r, struct guest_found *ret);
+bool guest_is_search(uint8_t op);
 long guest_put_ready(void *data, size_t cap, const struct guest_ready *e);
 int guest_get_ready(struct rd *r, struct guest_ready *ret);
+/* type: G_CONNECT or G_LISTEN; only the latter may have no port. */
+long guest_put_connect(void *data, size_t cap, uint16_t type, uint32_t id,
+		       const struct guest_connect *c);
+int guest_get_connect(struct rd *r, uint16_t type, struct guest_connect *ret);
 /* Small frames: any type whose payload is raw bytes, one u64, or an error. */
 long guest_put_raw(void *data, size_t cap, uint16_t type, uint32_t id, const void *bytes, size_t n);
 long guest_put_u64(void *data, size_t cap, uint16_t type, uint32_t id, uint64_t v);

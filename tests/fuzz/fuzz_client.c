@@ -5,14 +5,16 @@
  * Input: messages of { u8 type, u8 id, u16 length, payload }; type 255 sends the payload as it is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "fuzz.h"
 #include "provider/guest_client.h"
 
-enum { OPS = 4, MESSAGES_MAX = 64, LIVE_MAX = MESSAGES_MAX };
+enum { OPS = 6, MESSAGES_MAX = 64, LIVE_MAX = MESSAGES_MAX };
 
 struct op {
 	int ended; /* exited, failed, or done where that is the end */
@@ -66,7 +68,14 @@ static void on_failed(void *user, int code, const char *text)
 	MUST(((struct op *)user)->ended++ == 0);
 }
 
+static void on_socket(void *user, int fd)
+{
+	MUST(fd >= 0 && ((struct op *)user)->ended == 0);
+	(void)close(fd);
+}
+
 static const struct guest_callbacks callbacks = {
+	.socket = on_socket,
 	.output = on_output,
 	.data = on_data,
 	.entry = on_entry,
@@ -112,18 +121,37 @@ static void start_all(struct guest_client *g, struct op ops[OPS])
 		.op = FILE_WATCH, .user = "", .path = "/", .target = ""
 	};
 
-	ops[2].is_watch = true;
+	static const struct guest_connect port = { .port = 80 };
+
+	ops[2].is_watch = ops[5].is_watch = true;
 	MUST(guest_exec(g, &e, &callbacks, &ops[0], NULL, NULL) == 0);
 	MUST(guest_file(g, &read, &callbacks, &ops[1], NULL, NULL) == 0);
 	MUST(guest_file(g, &watch, &callbacks, &ops[2], NULL, NULL) == 0);
 	MUST(guest_ping(g, &callbacks, &ops[3], NULL, NULL) == 0);
+	MUST(guest_connect(g, &port, &callbacks, &ops[4], NULL, NULL) == 0);
+	MUST(guest_listen(g, &port, &callbacks, &ops[5], NULL, NULL) == 0);
 	MUST(guest_stdin(g, 1, "some input", 10) == 10);
+}
+
+/* With every other id a descriptor comes along, and it is as bad as it may be good. */
+static size_t pick_fd(uint8_t id, int *ret)
+{
+	static int null = -1, tcp = -1;
+
+	if (null < 0) {
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	}
+	*ret = id % 4 == 0 ? null : tcp;
+	return id % 2 == 0 || id == 5;
 }
 
 /* Sends one message of the input; how much of the input it was, 0 at its end. */
 static size_t say(int guest, const uint8_t *data, size_t size)
 {
 	static uint8_t frame[WIRE_FRAME_MAX];
+	size_t n_fds;
+	int fd;
 	uint16_t len;
 	long n;
 
@@ -136,7 +164,8 @@ static size_t say(int guest, const uint8_t *data, size_t size)
 		(void)fd_send(guest, data + 4, len, NULL, 0);
 	else {
 		n = guest_put_raw(frame, sizeof(frame), data[0], data[1], data + 4, len);
-		(void)fd_send(guest, frame, (size_t)n, NULL, 0);
+		n_fds = pick_fd(data[1], &fd);
+		(void)fd_send(guest, frame, (size_t)n, &fd, n_fds);
 	}
 	return 4 + (size_t)len;
 }

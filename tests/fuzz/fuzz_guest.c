@@ -44,6 +44,14 @@ static long again_entry(struct rd *r)
 	return n < 0 ? n : guest_put_entry(again, sizeof(again), 1, &e);
 }
 
+static long again_found(struct rd *r)
+{
+	struct guest_found f;
+	int n = guest_get_found(r, &f);
+
+	return n < 0 ? n : guest_put_found(again, sizeof(again), 1, &f);
+}
+
 static long again_ready(struct rd *r)
 {
 	struct guest_ready e;
@@ -63,12 +71,34 @@ static long again_live(struct rd *r)
 	return guest_put_live(again, sizeof(again), &e);
 }
 
+static long again_door(struct rd *r, uint16_t type)
+{
+	struct guest_connect c;
+	int n = guest_get_connect(r, type, &c);
+
+	if (n < 0)
+		return n;
+	MUST(c.address < ADDRESS_COUNT && (c.port > 0 || type == G_LISTEN));
+	return guest_put_connect(again, sizeof(again), type, 1, &c);
+}
+
+static long again_connect(struct rd *r)
+{
+	return again_door(r, G_CONNECT);
+}
+
+static long again_listen(struct rd *r)
+{
+	return again_door(r, G_LISTEN);
+}
+
 static const struct {
 	uint16_t type;
 	long (*again)(struct rd *r);
 } rows[] = {
-	{ G_EXEC, again_exec },   { G_EXIT, again_exit },   { G_FILE, again_file },
-	{ G_ENTRY, again_entry }, { G_READY, again_ready }, { G_LIVE, again_live },
+	{ G_CONNECT, again_connect }, { G_LISTEN, again_listen }, { G_EXEC, again_exec },
+	{ G_EXIT, again_exit },       { G_FILE, again_file },     { G_ENTRY, again_entry },
+	{ G_READY, again_ready },     { G_LIVE, again_live },     { G_FOUND, again_found },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
