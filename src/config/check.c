@@ -65,10 +65,39 @@ static int check_doors(const struct config *c, struct err *err)
 	return 0;
 }
 
+/* Whether a URL keeps what it brings from being changed on the way. */
+static bool is_trusted_url(const char *url)
+{
+	char host[256];
+
+	if (strncmp(url, "http://", 7) != 0)
+		return true; /* https, or a file */
+	url += 7;
+	if (str_format(host, sizeof(host), "%.*s:", (int)strcspn(url, ":/?"), url) < 0)
+		return false;
+	return config_is_loopback(host) || strncmp(url, "[::1]", 5) == 0;
+}
+
+static int check_tokens(const struct config *c, struct err *err)
+{
+	unsigned given = !!c->jwt_issuer + !!c->jwt_audience + !!c->jwt_jwks;
+
+	if (given != 0 && given != 3)
+		return err_set(err, EINVAL,
+			       "jwt_issuer, jwt_audience and jwt_jwks: want all of them or none");
+	if (c->jwt_jwks && !is_trusted_url(c->jwt_jwks))
+		return err_set(err, EINVAL,
+			       "jwt_jwks: keys that come without TLS could be anybody's: want "
+			       "https://, a file, or http:// to this machine");
+	return 0;
+}
+
 int config_check(const struct config *c, struct err *err)
 {
 	int r = check_doors(c, err);
 
+	if (r == 0)
+		r = check_tokens(c, err);
 	if (r < 0)
 		return r;
 	if (c->sandbox_timeout_ms > c->sandbox_timeout_max_ms)

@@ -45,6 +45,17 @@ struct config {
 	uint32_t max_connections;
 	uint64_t max_json_bytes, max_body_bytes;
 	bool metrics_public;
+	/* an identity provider; NULL: none */
+	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
+	const char *jwt_owner_claim;
+	const char *jwt_role_claim; /* NULL: every token is a user's */
+	bool jwt_admin;
+	uint64_t jwt_skew_ms;
+	/* what is written down and told */
+	bool audit;
+	uint64_t event_retention_ms;
+	bool webhook_allow_private;
+	const char *otlp_endpoint; /* NULL: none */
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;

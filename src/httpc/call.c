@@ -339,6 +339,14 @@ static int explain_callback(const struct httpc_call *x, struct err *err)
 	return x->failed; /* the callback has said why */
 }
 
+const char *httpc_header(struct httpc_call *call, const char *name)
+{
+	struct curl_header *h = NULL;
+
+	return curl_easy_header(call->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK ? h->value
+											: NULL;
+}
+
 int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *err)
 {
 	long status = 0;

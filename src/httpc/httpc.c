@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "httpc/guard.h"
 #include "httpc/httpc_impl.h"
 
 #define CONNECT_MS 10000
@@ -29,6 +30,7 @@ static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
 {
 	if (o->key && (!o->key[0] || !is_token(o->key)))
 		return err_set(err, EINVAL, "the API key has characters that no key has");
+	c->public_only = o->public_only;
 	c->connect_ms = o->connect_ms ? (long)o->connect_ms : CONNECT_MS;
 	if (copy(o->url, &c->given) < 0 || copy(o->key, &c->key) < 0 ||
 	    copy(o->ca_file, &c->ca_file) < 0)
@@ -76,6 +78,16 @@ const char *httpc_url(const struct httpc *c)
 	return c->given;
 }
 
+/* Before each connection, with the address that it goes to. */
+static curl_socket_t open_guarded(void *user, curlsocktype purpose, struct curl_sockaddr *addr)
+{
+	(void)user;
+	(void)purpose;
+	if (!guard_is_public(&addr->addr))
+		return CURL_SOCKET_BAD;
+	return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
+}
+
 int httpc_configure(const struct httpc *c, CURL *easy)
 {
 	bool bad = false;
@@ -93,6 +105,10 @@ int httpc_configure(const struct httpc *c, CURL *easy)
 		bad |= curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
 	if (c->url.socket[0])
 		bad |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->url.socket);
+	if (c->public_only)
+		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_guarded);
+	if (c->public_only) /* whose address would be the only one that is looked at */
+		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	if (c->url.loopback) /* a proxy's "localhost" is another machine */
 		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	return bad ? -ENOMEM : 0;

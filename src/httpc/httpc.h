@@ -24,6 +24,7 @@ struct httpc_options {
 	const char *key;     /* sent as a bearer token; NULL: none */
 	const char *ca_file; /* certificates to trust (PEM); NULL: the system's */
 	uint32_t connect_ms; /* 0: 10 s */
+	bool public_only;    /* addresses of the public internet only, and no proxy: guard.h */
 };
 
 /* Everything is copied. -EINVAL says what is wrong with the address or the key. */
@@ -73,6 +74,9 @@ int64_t httpc_size(const struct httpc_call *call); /* of the answer's body; -1: 
  * -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EKEYREJECTED (TLS), -EFBIG, -EIO.
  * ret may be NULL; its status is set in any case (0: there was no answer). */
 int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *err);
+/* A header of the answer of a call that is over; NULL: it has none. Borrowed until the next of
+ * these. */
+const char *httpc_header(struct httpc_call *call, const char *name);
 /* Ends it in whatever state. Takes NULL, returns NULL. */
 struct httpc_call *httpc_call_free(struct httpc_call *call);
 CLEANUP_FUNC(struct httpc_call *, httpc_call_free)

@@ -12,6 +12,7 @@ struct httpc {
 	char *key;     /* owned; NULL: none */
 	char *ca_file; /* owned; NULL: the system's */
 	long connect_ms;
+	bool public_only;
 	struct url url;
 	bool progress; /* a callback ran: what the caller wants to wait for may have changed */
 };

@@ -33,6 +33,21 @@ static void what_does_not_go_together_is_refused(void **state)
 		{ { "HOLT_SANDBOX_TIMEOUT=25h" },
 		  "sandbox_timeout is longer than sandbox_timeout_max" },
 		{ { "HOLT_EXEC_TIMEOUT=61m" }, "exec_timeout is longer than exec_timeout_max" },
+		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt" },
+		  "jwt_issuer, jwt_audience and jwt_jwks: want all of them or none" },
+		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt",
+		    "HOLT_JWT_JWKS=http://id.example/keys" },
+		  "jwt_jwks: keys that come without TLS could be anybody's: want https://, a file, "
+		  "or http:// to this machine" },
+		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt",
+		    "HOLT_JWT_JWKS=http://127.0.0.1:9/keys" },
+		  NULL },
+		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt",
+		    "HOLT_JWT_JWKS=http://[::1]/keys" },
+		  NULL },
+		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt",
+		    "HOLT_JWT_JWKS=/etc/holt/keys.json" },
+		  NULL },
 		{ { "HOLT_POOL_MIN=17" }, "pool_min is more than pool_max" },
 	};
 	struct config_rig *f = *state;

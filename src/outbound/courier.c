@@ -1,0 +1,330 @@
+#include "outbound/courier.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/list.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "httpc/httpc.h"
+#include "httpc/url.h"
+#include "loop/loop.h"
+
+#define TURN_MS 200 /* how long an end waits for a request that is under way */
+#define HEADERS_MAX 8u
+
+struct job {
+	struct list node;
+	courier_fn *done;
+	void *user;
+	/* Owned copies; `base` is the server, `target` all behind it. */
+	char *method, *base, *target, *type, *body;
+	char *headers[HEADERS_MAX + 1];
+	size_t body_len, max;
+	uint32_t timeout_ms;
+	bool public_only;
+	struct courier_answer answer;
+};
+
+struct courier {
+	struct loop_wake *wake;
+	pthread_t threads[COURIER_THREADS];
+	unsigned n_threads;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t more;
+	struct list waiting, over;
+	size_t n; /* not called back */
+	bool is_stopping;
+};
+
+static void job_free(struct job *j)
+{
+	free(j->method);
+	free(j->base);
+	free(j->target);
+	free(j->type);
+	free(j->body);
+	for (size_t i = 0; i < HEADERS_MAX; i++)
+		free(j->headers[i]);
+	buf_done(&j->answer.body);
+	free(j);
+}
+
+/* ---- on a thread ---- */
+
+static bool is_stopping(struct courier *c)
+{
+	bool on;
+
+	pthread_mutex_lock(&c->lock);
+	on = c->is_stopping;
+	pthread_mutex_unlock(&c->lock);
+	return on;
+}
+
+/* "public, max-age=300, must-revalidate" */
+static int64_t find_max_age(const char *text)
+{
+	struct str rest = str_of(text), one;
+	char number[24];
+	int64_t age;
+
+	while (str_split(&rest, ',', &one)) {
+		one = str_trim(one);
+		if (one.len < 8 || strncasecmp(one.data, "max-age=", 8) != 0)
+			continue;
+		if (str_format(number, sizeof(number), "%.*s", (int)one.len - 8, one.data + 8) ==
+			    0 &&
+		    parse_i64(number, 0, INT32_MAX, &age) == 0)
+			return age;
+	}
+	return -1;
+}
+
+static int perform(struct courier *c, struct job *j, struct httpc *client)
+{
+	_cleanup_(httpc_call_free_p) struct httpc_call *call = NULL;
+	struct httpc_request req = { .method = j->method,
+				     .target = j->target,
+				     .headers = (const char *const *)j->headers,
+				     .type = j->type,
+				     .body = j->body,
+				     .body_len = j->body_len,
+				     .max = j->max,
+				     .timeout_ms = j->timeout_ms };
+	struct courier_answer *a = &j->answer;
+	struct httpc_answer got = { 0 };
+	int r = httpc_begin(client, &req, &call, &a->err);
+
+	while (r == 0 && !httpc_is_over(call) && !is_stopping(c))
+		r = httpc_turn(client, NULL, 0, TURN_MS, &a->err);
+	if (r < 0)
+		return r;
+	if (!httpc_is_over(call))
+		return err_set(&a->err, ECANCELED, "the daemon is ending");
+	r = httpc_result(call, &got, &a->err);
+	a->status = got.status;
+	a->body = got.body;
+	a->max_age_s = find_max_age(httpc_header(call, "Cache-Control"));
+	return r;
+}
+
+static void run(struct courier *c, struct job *j)
+{
+	_cleanup_(httpc_free_p) struct httpc *client = NULL;
+	struct httpc_options o = { .url = j->base, .public_only = j->public_only };
+	int r = httpc_create(&o, &client, &j->answer.err);
+
+	if (r == 0)
+		r = perform(c, j, client);
+	j->answer.r = r;
+}
+
+static void *work(void *user)
+{
+	struct courier *c = user;
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->is_stopping) {
+		struct job *j;
+
+		if (list_is_empty(&c->waiting)) {
+			pthread_cond_wait(&c->more, &c->lock);
+			continue;
+		}
+		j = LIST_ENTRY(c->waiting.next, struct job, node);
+		list_remove(&j->node);
+		pthread_mutex_unlock(&c->lock);
+		run(c, j);
+		pthread_mutex_lock(&c->lock);
+		list_push_back(&c->over, &j->node);
+		loop_wake_send(c->wake);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+/* ---- on the loop ---- */
+
+static struct job *take_over(struct courier *c)
+{
+	struct job *j = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (!list_is_empty(&c->over)) {
+		j = LIST_ENTRY(c->over.next, struct job, node);
+		list_remove(&j->node);
+		c->n--;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return j;
+}
+
+static void woken(void *user)
+{
+	struct courier *c = user;
+	struct job *j;
+
+	while ((j = take_over(c))) {
+		j->done(j->user, &j->answer);
+		job_free(j);
+	}
+}
+
+int courier_create(struct loop *loop, struct courier **ret, struct err *err)
+{
+	_cleanup_(courier_free_p) struct courier *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return err_sys(err, ENOMEM, "courier");
+	list_init(&c->waiting);
+	list_init(&c->over);
+	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_cond_init(&c->more, NULL);
+	r = loop_wake_create(loop, woken, c, &c->wake);
+	for (; r == 0 && c->n_threads < COURIER_THREADS; c->n_threads += r == 0)
+		r = -pthread_create(&c->threads[c->n_threads], NULL, work, c);
+	if (r < 0)
+		return err_sys(err, r, "courier");
+	*ret = TAKE(c);
+	return 0;
+}
+
+static void free_list(struct list *jobs)
+{
+	LIST_FOREACH (jobs, j, struct job, node) {
+		list_remove(&j->node);
+		job_free(j);
+	}
+}
+
+struct courier *courier_free(struct courier *c)
+{
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&c->lock);
+	c->is_stopping = true;
+	pthread_cond_broadcast(&c->more);
+	pthread_mutex_unlock(&c->lock);
+	for (unsigned i = 0; i < c->n_threads; i++)
+		(void)pthread_join(c->threads[i], NULL);
+	c->wake = loop_wake_free(c->wake);
+	free_list(&c->waiting);
+	free_list(&c->over);
+	(void)pthread_cond_destroy(&c->more);
+	(void)pthread_mutex_destroy(&c->lock);
+	free(c);
+	return NULL;
+}
+
+/* Where the server's address ends and the target begins. */
+static const char *find_target(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	return host ? host + 3 + strcspn(host + 3, "/?#") : NULL;
+}
+
+int courier_check_url(const char *url, struct err *err)
+{
+	const char *target = find_target(url);
+	_free_ char *base = NULL;
+	struct url parsed;
+
+	if (!target || strlen(url) > COURIER_URL_MAX)
+		return err_set(err, EINVAL, "url: want http:// or https:// and at most %u bytes",
+			       COURIER_URL_MAX);
+	for (const char *p = url; *p; p++)
+		if (*p <= ' ' || *p > '~' || *p == '#')
+			return err_set(err, EINVAL, "url: has a character that no address has");
+	base = str_dup((struct str){ url, (size_t)(target - url) });
+	if (!base)
+		return err_sys(err, ENOMEM, "url");
+	return url_parse(base, &parsed, err);
+}
+
+static int copy(const char *text, char **ret)
+{
+	*ret = text ? str_dup(str_of(text)) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+static int copy_target(const char *url, struct job *j)
+{
+	const char *target = find_target(url);
+	struct buf b = { 0 };
+
+	j->base = str_dup((struct str){ url, (size_t)(target - url) });
+	if (*target != '/')
+		(void)buf_putc(&b, '/');
+	(void)buf_puts(&b, target);
+	if (b.failed) {
+		buf_done(&b);
+		return -ENOMEM;
+	}
+	j->target = buf_take(&b);
+	return j->base ? 0 : -ENOMEM;
+}
+
+static int fill(struct job *j, const struct courier_request *req)
+{
+	int r = copy(req->method, &j->method);
+
+	if (r == 0)
+		r = copy_target(req->url, j);
+	if (r == 0)
+		r = copy(req->type, &j->type);
+	for (size_t i = 0; r == 0 && req->headers && req->headers[i]; i++)
+		r = i < HEADERS_MAX ? copy(req->headers[i], &j->headers[i]) : -E2BIG;
+	if (r == 0 && req->body) {
+		j->body = str_dup((struct str){ req->body, req->body_len });
+		r = j->body ? 0 : -ENOMEM;
+	}
+	j->body_len = req->body_len;
+	j->max = req->max;
+	j->timeout_ms = req->timeout_ms;
+	j->public_only = req->public_only;
+	j->answer.max_age_s = -1;
+	return r;
+}
+
+static int enqueue(struct courier *c, struct job *j)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->n >= COURIER_QUEUE_MAX) {
+		r = -EAGAIN;
+	} else {
+		c->n++;
+		list_push_back(&c->waiting, &j->node);
+		pthread_cond_signal(&c->more);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done, void *user)
+{
+	struct job *j;
+	int r = courier_check_url(req->url, NULL);
+
+	if (r < 0)
+		return r;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return -ENOMEM;
+	list_init(&j->node);
+	j->done = done;
+	j->user = user;
+	r = fill(j, req);
+	if (r == 0)
+		r = enqueue(c, j);
+	if (r < 0)
+		job_free(j);
+	return r;
+}

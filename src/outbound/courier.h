@@ -1,0 +1,51 @@
+/* Requests of the daemon to other servers: asked for on the loop, made on threads of its own, told
+ * on the loop. What waits is bounded, every request has a time limit and a most of bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+
+struct courier; /* opaque */
+struct loop;
+
+#define COURIER_THREADS 2u
+#define COURIER_QUEUE_MAX 256u
+#define COURIER_URL_MAX 2048u
+
+struct courier_request { /* copied */
+	const char *method;
+	const char *url;            /* all of it: http or https, without user and fragment */
+	const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
+	const char *type;           /* of the body; NULL: none */
+	const void *body;           /* NULL: none */
+	size_t body_len;
+	size_t max; /* bytes of the answer; above, it has failed */
+	uint32_t timeout_ms;
+	bool public_only; /* see httpc/guard.h */
+};
+
+struct courier_answer { /* borrowed for the callback */
+	int r;          /* 0 with a 2xx answer, else -errno and err */
+	int status;     /* 0: there was no answer */
+	struct buf body;
+	int64_t max_age_s; /* of Cache-Control; -1: not said */
+	struct err err;
+};
+
+typedef void courier_fn(void *user, const struct courier_answer *a);
+
+int courier_create(struct loop *loop, struct courier **ret, struct err *err);
+/* What is under way is cut off; nobody is called back any more. Takes NULL, returns NULL. */
+struct courier *courier_free(struct courier *c);
+CLEANUP_FUNC(struct courier *, courier_free)
+
+/* 0: done comes once, on the loop. -EAGAIN: too many wait; -EINVAL: no address; -ENOMEM. */
+int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done,
+		 void *user);
+/* Whether courier_send() would take the address. */
+int courier_check_url(const char *url, struct err *err);
