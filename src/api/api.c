@@ -117,6 +117,27 @@ static bool is_public(const struct api_call *c)
 	       (flags & ROUTE_METRICS && c->api->deps.config->metrics_public);
 }
 
+/* A key of one sandbox is good for that one alone; whether there are others it does not learn. Who
+ * it is may always be asked. */
+static bool check_sandbox(struct api_call *c)
+{
+	size_t n = strlen(ROUTES_BOX);
+	const char *pattern = c->route->route.pattern;
+
+	if (c->who.sandbox_id[0] == '\0' || c->route->route.scope == SCOPE_NONE)
+		return true;
+	if (strncmp(pattern, ROUTES_BOX, n) != 0 || (pattern[n] != '\0' && pattern[n] != '/')) {
+		deny(c, "forbidden");
+		problem_status(c, 403, "this token is good for one sandbox only");
+		return false;
+	}
+	if (call_is_within(c))
+		return true;
+	deny(c, "forbidden");
+	problem_status(c, 404, "there is no sandbox '%.64s'", call_param(c, "id"));
+	return false;
+}
+
 static bool authenticate(struct api_call *c)
 {
 	struct auth_keys *keys = c->api->deps.keys;
@@ -145,7 +166,7 @@ static bool authenticate(struct api_call *c)
 		problem_status(c, 403, "%s", err.text);
 		return false;
 	}
-	return true;
+	return check_sandbox(c);
 }
 
 static bool is_json(const char *type)

@@ -48,6 +48,18 @@ struct sandbox *call_find_sandbox(struct api_call *c)
 	return sb;
 }
 
+bool call_is_within(const struct api_call *c)
+{
+	const char *id = call_param(c, "id");
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, id, c->who.owner);
+	struct sandbox_info info;
+
+	if (!sb)
+		return strcmp(id, c->who.sandbox_id) == 0;
+	sandbox_info(sb, &info);
+	return strcmp(info.id, c->who.sandbox_id) == 0;
+}
+
 struct sandbox *call_sandbox(struct api_call *c)
 {
 	struct sandbox *sb = call_find_sandbox(c);

@@ -55,6 +55,8 @@ const char *call_owner(const struct api_call *c);
 struct sandbox *call_sandbox(struct api_call *c);
 /* The same, but NULL without an answer. */
 struct sandbox *call_find_sandbox(struct api_call *c);
+/* Whether the path names the sandbox that the caller's token is bound to. */
+bool call_is_within(const struct api_call *c);
 
 /* Query parameters. Absent ones leave *ret as it is. Each has a row in the route's table
  * (queries.c), whose bounds were checked before the handler was called; one without a row is a 500.

@@ -6,7 +6,7 @@
 #include "auth/scope.h"
 
 #define V1 "/api/v1"
-#define BOX V1 "/sandboxes/:id"
+#define BOX ROUTES_BOX
 #define EXEC BOX "/executions/:eid"
 
 #define SSE "text/event-stream"

@@ -10,6 +10,8 @@ struct api_call;
 struct jv_field;
 struct route_query;
 
+#define ROUTES_BOX "/api/v1/sandboxes/:id" /* what begins so is about one sandbox */
+
 enum route_flag {
 	ROUTE_PUBLIC = 1 << 0, /* no key needed; without it a route needs one, whatever its scope */
 	ROUTE_SOCKET = 1 << 1, /* becomes a WebSocket; the key may be in ?token= */

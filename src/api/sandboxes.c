@@ -109,6 +109,7 @@ void api_sandbox_create(struct api_call *c)
 	struct arena *a = http_arena(c->http);
 	struct sandbox_request req = {
 		.owner = c->who.owner,
+		.key_id = c->who.key_id,
 		.name = body->name ? body->name : "",
 		.get_or_create = body->get_or_create,
 		.limits = { .memory_bytes = body->resources.memory_bytes,

@@ -84,7 +84,17 @@ static int check_row(const struct key_row *row, struct err *err)
 	if (row->name && strlen(row->name) > STORE_NAME_MAX)
 		return err_set(err, EINVAL, "key %s: its name is longer than %d bytes", row->id,
 			       STORE_NAME_MAX);
+	if (row->sandbox_id && *row->sandbox_id && !id_is_valid(row->sandbox_id))
+		return err_set(err, EINVAL, "key %s: its sandbox's id is none", row->id);
 	return 0;
+}
+
+/* None named is all that the role gives; more than that is never given. */
+static unsigned scopes_of(const struct key_row *row)
+{
+	unsigned all = scope_of_role((enum role)row->role);
+
+	return row->scopes ? all & row->scopes : all;
 }
 
 static int entry_create(const struct key_row *row, struct entry **ret, struct err *err)
@@ -102,11 +112,14 @@ static int entry_create(const struct key_row *row, struct entry **ret, struct er
 	(void)str_copy(e->who.owner, sizeof(e->who.owner), row->owner);
 	(void)str_copy(e->name, sizeof(e->name), row->name ? row->name : "");
 	e->who.role = (enum role)row->role;
-	e->who.scopes = scope_of_role(e->who.role);
+	e->who.scopes = scopes_of(row);
+	(void)str_copy(e->who.sandbox_id, sizeof(e->who.sandbox_id),
+		       row->sandbox_id ? row->sandbox_id : "");
 	e->row = *row;
 	e->row.id = e->who.key_id;
 	e->row.owner = e->who.owner;
 	e->row.name = e->name;
+	e->row.sandbox_id = e->who.sandbox_id;
 	list_init(&e->used);
 	*ret = TAKE(e);
 	return 0;

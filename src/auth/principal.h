@@ -14,6 +14,7 @@ struct err;
 struct principal {
 	char key_id[ID_LEN + 1]; /* "": a token of an identity provider, see expires_ms */
 	char owner[OWNER_MAX + 1];
+	char sandbox_id[ID_LEN + 1]; /* "": any of the owner's; else nothing but this one */
 	enum role role;
 	unsigned scopes;    /* enum scope, or-ed */
 	int64_t expires_ms; /* of a token, wall clock; 0: as long as the key is good */

@@ -10,8 +10,9 @@ static const struct {
 	const char *name;
 	unsigned scopes;
 } roles[ROLE_COUNT] = {
-	[ROLE_VIEWER] = { "viewer", SCOPE_SANDBOX_READ | SCOPE_FILE_READ | SCOPE_METRICS },
-	[ROLE_USER] = { "user", SCOPE_ALL & ~SCOPE_ADMIN },
+	[ROLE_VIEWER] = { "viewer",
+			  SCOPE_SANDBOX_READ | SCOPE_FILE_READ | SCOPE_METRICS | SCOPE_USAGE },
+	[ROLE_USER] = { "user", SCOPE_ALL & ~(SCOPE_ADMIN | SCOPE_AUDIT) },
 	[ROLE_ADMIN] = { "admin", SCOPE_ALL },
 };
 
@@ -27,6 +28,10 @@ static const struct {
 	{ SCOPE_KEY, "key" },
 	{ SCOPE_METRICS, "metrics" },
 	{ SCOPE_ADMIN, "admin" },
+	{ SCOPE_PORT, "port" },
+	{ SCOPE_TEMPLATE, "template" },
+	{ SCOPE_USAGE, "usage" },
+	{ SCOPE_AUDIT, "audit" },
 };
 
 unsigned scope_of_role(enum role role)
@@ -40,6 +45,17 @@ const char *scope_name(enum scope scope)
 		if (names[i].scope == scope)
 			return names[i].name;
 	return NULL;
+}
+
+int scope_from(const char *name, unsigned *ret)
+{
+	for (size_t i = 0; i < LEN(names); i++) {
+		if (strcmp(names[i].name, name) == 0) {
+			*ret = names[i].scope;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }
 
 const char *role_name(enum role role)

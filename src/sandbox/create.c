@@ -114,6 +114,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 		return err_sys(err, r, "sandbox");
 	id_make(sb->id);
 	(void)str_copy(sb->owner, sizeof(sb->owner), req->owner); /* fits: check_request() */
+	(void)str_copy(sb->key_id, sizeof(sb->key_id), req->key_id ? req->key_id : "");
 	(void)str_copy(sb->name, sizeof(sb->name), req->name);
 	(void)str_copy(sb->template, sizeof(sb->template), t->name);
 	sb->template_id = t->id;

@@ -32,6 +32,7 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	sb->is_warm = i.info.warm;
 	(void)str_copy(sb->id, sizeof(sb->id), row->id);
 	(void)str_copy(sb->owner, sizeof(sb->owner), row->owner);
+	(void)str_copy(sb->key_id, sizeof(sb->key_id), row->key_id);
 	(void)str_copy(sb->name, sizeof(sb->name), row->name);
 	(void)str_copy(sb->template, sizeof(sb->template), row->template);
 	if (r == 0)

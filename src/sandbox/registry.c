@@ -357,6 +357,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 	*ret = (struct sandbox_info){
 		.id = sb->id,
 		.owner = sb->owner,
+		.key_id = sb->key_id,
 		.name = sb->name,
 		.template = sb->template,
 		.reason = sb->reason,

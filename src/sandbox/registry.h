@@ -117,6 +117,7 @@ struct sandbox {
 	unsigned refs;
 	char id[ID_LEN + 1], box_id[ID_LEN + 1]; /* box_id "": none yet */
 	char owner[SANDBOX_OWNER_MAX + 1], name[SANDBOX_NAME_MAX + 1];
+	char key_id[ID_LEN + 1]; /* "": none */
 	char template[SANDBOX_TEMPLATE_MAX + 1];
 	uint32_t template_id; /* while it is being created */
 	enum sandbox_state state;

@@ -63,6 +63,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 	*ret = (struct sandbox_row){
 		.id = sb->id,
 		.owner = sb->owner,
+		.key_id = sb->key_id,
 		.name = sb->name,
 		.box_id = sb->box_id,
 		.template = sb->template,
@@ -136,6 +137,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	}
 	i->id = row->id;
 	i->owner = row->owner;
+	i->key_id = row->key_id;
 	i->name = row->name;
 	i->template = row->template;
 	i->reason = row->reason;

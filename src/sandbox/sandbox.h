@@ -74,6 +74,7 @@ struct sandbox_pair {
 
 struct sandbox_request { /* borrowed for the call */
 	const char *owner;
+	const char *key_id;   /* whose key asked; NULL: none's */
 	const char *name;     /* "": none; unique among the owner's live ones */
 	bool get_or_create;   /* with a name: the live one of that name, if there is one */
 	const char *template; /* "": the default */
@@ -96,7 +97,7 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 /* ---- looking ---- */
 
 struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended one */
-	const char *id, *owner, *name, *template, *reason, *box_id;
+	const char *id, *owner, *key_id, *name, *template, *reason, *box_id;
 	enum sandbox_state state;
 	bool warm, is_existing; /* was taken from the pool; get_or_create found it */
 	uint64_t step_ns[STEP_COUNT];

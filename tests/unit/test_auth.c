@@ -345,18 +345,45 @@ static void uses_are_noted_to_the_minute_and_once(void **state)
 
 static void roles_are_sets_of_scopes(void **state)
 {
-	static const unsigned reads = SCOPE_SANDBOX_READ | SCOPE_FILE_READ | SCOPE_METRICS;
+	static const unsigned reads =
+		SCOPE_SANDBOX_READ | SCOPE_FILE_READ | SCOPE_METRICS | SCOPE_USAGE;
+	unsigned scope = 0;
 
 	(void)state;
 	assert_int_equal(scope_of_role(ROLE_VIEWER), reads);
-	assert_int_equal(scope_of_role(ROLE_USER), SCOPE_ALL & ~SCOPE_ADMIN);
+	assert_int_equal(scope_of_role(ROLE_USER), SCOPE_ALL & ~(SCOPE_ADMIN | SCOPE_AUDIT));
 	assert_int_equal(scope_of_role(ROLE_ADMIN), SCOPE_ALL);
 	assert_int_equal(scope_of_role(ROLE_COUNT), SCOPE_NONE);
 	assert_int_equal(scope_of_role((enum role) - 1), SCOPE_NONE);
-	for (unsigned bit = 1; bit < SCOPE_ALL; bit <<= 1)
+	for (unsigned bit = 1; bit < SCOPE_ALL; bit <<= 1) {
 		assert_non_null(scope_name((enum scope)bit));
+		assert_int_equal(scope_from(scope_name((enum scope)bit), &scope), 0);
+		assert_int_equal(scope, bit);
+	}
+	assert_int_equal(scope_from("Exec", &scope), -EINVAL);
+	assert_int_equal(scope_from("", &scope), -EINVAL);
 	assert_null(scope_name(SCOPE_NONE));
 	assert_null(scope_name((enum scope)3));
+}
+
+static void a_key_may_do_less_than_its_role_and_never_more(void **state)
+{
+	struct fixture *f = *state;
+
+	f->row_a.scopes = SCOPE_EXEC | SCOPE_ADMIN | 1u << 31;
+	f->row_a.sandbox_id = ID_C;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_a, NULL), 0);
+	assert_int_equal(check(f, NULL, f->a), 0);
+	assert_int_equal(f->who.scopes, SCOPE_EXEC);
+	assert_string_equal(f->who.sandbox_id, ID_C);
+	f->row_a.scopes = SCOPE_ADMIN; /* nothing of that: not all either */
+	f->row_a.sandbox_id = NULL;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_a, NULL), 0);
+	assert_int_equal(check(f, NULL, f->a), 0);
+	assert_int_equal(f->who.scopes, SCOPE_NONE);
+	assert_string_equal(f->who.sandbox_id, "");
+	f->row_a.sandbox_id = "../x";
+	assert_int_equal(auth_keys_put(f->keys, &f->row_a, &f->err), -EINVAL);
 }
 
 static void roles_have_names(void **state)
@@ -460,6 +487,8 @@ int main(void)
 		TEST(every_row_is_shown_as_it_was_put),
 		TEST(uses_are_noted_to_the_minute_and_once),
 		cmocka_unit_test(roles_are_sets_of_scopes),
+		cmocka_unit_test_setup_teardown(a_key_may_do_less_than_its_role_and_never_more,
+						setup, teardown),
 		cmocka_unit_test(roles_have_names),
 		cmocka_unit_test(a_missing_scope_is_named),
 		cmocka_unit_test(one_owns_what_is_ones_own_and_admins_everything),
