@@ -112,6 +112,11 @@ int chan_entry(struct chan *c, const struct guest_entry *e)
 	return send_frame(c, guest_put_entry(c->out, sizeof(c->out), c->id, e));
 }
 
+int chan_found(struct chan *c, const struct guest_found *f)
+{
+	return send_frame(c, guest_put_found(c->out, sizeof(c->out), c->id, f));
+}
+
 int chan_event(struct chan *c, enum guest_event event, const char *path)
 {
 	struct wr w;

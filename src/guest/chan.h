@@ -25,6 +25,7 @@ void chan_init(struct chan *c, int sock, uint32_t id, bool takes_data);
 int chan_check(struct chan *c);
 /* -E2BIG when the entry's path does not fit into a frame. */
 int chan_entry(struct chan *c, const struct guest_entry *e);
+int chan_found(struct chan *c, const struct guest_found *f); /* likewise */
 int chan_event(struct chan *c, enum guest_event event, const char *path);
 int chan_u64(struct chan *c, enum guest_type type, uint64_t v);
 /* Sends n bytes as G_DATA, waiting for credit. */

@@ -30,6 +30,10 @@ static const struct row rows[FILE_OP_COUNT] = {
 	[FILE_TAR_PUT] = { files_tar_put, true },
 	/* watch.c; ends by an error, always */
 	[FILE_WATCH] = { files_watch, false },
+	/* find.c, grep.c, replace.c */
+	[FILE_FIND] = { files_find, false },
+	[FILE_GREP] = { files_grep, false },
+	[FILE_REPLACE] = { files_replace, false },
 };
 
 static int run(struct fileop *op, struct err *err)

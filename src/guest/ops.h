@@ -8,6 +8,8 @@
 #include "guest/chan.h"
 
 struct err;
+struct path_spot;
+struct temp;
 
 struct fileop {
 	struct chan chan;
@@ -28,6 +30,9 @@ int files_remove(struct fileop *op, struct err *err);
 int files_tar_get(struct fileop *op, struct err *err);
 int files_tar_put(struct fileop *op, struct err *err);
 int files_watch(struct fileop *op, struct err *err);
+int files_find(struct fileop *op, struct err *err);
+int files_grep(struct fileop *op, struct err *err);
+int files_replace(struct fileop *op, struct err *err);
 
 /* Opens op's path, which must be a regular file: nothing else is opened for more than a look. */
 int files_open_regular(struct fileop *op, int flags, struct stat *ret, struct err *err);
@@ -37,3 +42,7 @@ struct guest_entry files_entry(const struct stat *st, const char *path, const ch
 int files_check_mode(uint32_t mode, struct err *err);
 /* 0 for a regular file; EISDIR or EINVAL for anything else. */
 int files_want_regular(const struct stat *st, const char *path, struct err *err);
+/* Gives a whole temp its name. Nobody who writes through us comes between the look at what is there
+ * and its end: another version than this one ("": any) is ESTALE. */
+int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
+		 const char *version, struct err *err);

@@ -66,7 +66,8 @@ static void end_with_error(struct relay *r)
 
 static bool is_for_client(uint16_t type)
 {
-	static const uint16_t types[] = { G_ENTRY, G_DATA, G_EVENT, G_TAKEN, G_DONE, G_ERROR };
+	static const uint16_t types[] = { G_ENTRY, G_FOUND, G_DATA, G_EVENT,
+					  G_TAKEN, G_DONE,  G_ERROR };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (types[i] == type)
@@ -202,7 +203,7 @@ static int fork_operation(struct relay *r, const struct guest_file *f, const str
 	r->sock.fd = pair[0];
 	(void)fd_nonblock(pair[0], true);
 	/* Not before it is wanted: most boxes never write a file. */
-	if (f->op == FILE_WRITE && r->guest->lock_fd < 0)
+	if ((f->op == FILE_WRITE || f->op == FILE_REPLACE) && r->guest->lock_fd < 0)
 		r->guest->lock_fd = memfd_create("lock", MFD_CLOEXEC);
 	r->pid = fork();
 	if (r->pid == 0)

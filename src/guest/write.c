@@ -76,36 +76,35 @@ static int set_lock(const struct fileop *op, short type)
 	return op->lock_fd >= 0 && fcntl(op->lock_fd, F_SETLKW, &whole) < 0 ? -errno : 0;
 }
 
-static int check_version(const struct fileop *op, const struct path_spot *spot, struct err *err)
+static int check_version(const struct path_spot *spot, const char *want, struct err *err)
 {
 	char version[FILE_VERSION_SIZE] = "";
 	struct guest_entry e;
 	struct stat st;
 
-	if (op->f->target[0] == '\0')
+	if (want[0] == '\0')
 		return 0;
 	if (fstatat(spot->dir, spot->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		e = files_entry(&st, "", "");
 		file_version(version, e.inode, e.mtime_ns, e.size);
 	}
-	if (strcmp(version, op->f->target) == 0)
+	if (strcmp(version, want) == 0)
 		return 0;
-	return err_set(err, ESTALE, "'%.150s' has changed", op->f->path);
+	return err_set(err, ESTALE, "'%.150s' has changed", spot->name);
 }
 
-/* Nobody who writes through us comes between the look at the old file and its end. */
-static int commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
-		  struct err *err)
+int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
+		 const char *version, struct err *err)
 {
 	int r = set_lock(op, F_WRLCK);
 
 	if (r < 0)
-		return err_sys(err, r, "lock '%.150s'", op->f->path);
-	r = check_version(op, spot, err);
+		return err_sys(err, r, "lock '%.150s'", spot->name);
+	r = check_version(spot, version, err);
 	if (r == 0) {
 		r = temp_commit(temp, spot->name, op->f->flags & FILE_EXCL);
 		if (r < 0)
-			(void)err_sys(err, r, "write '%.150s'", op->f->path);
+			(void)err_sys(err, r, "write '%.150s'", spot->name);
 	}
 	(void)set_lock(op, F_UNLCK);
 	return r;
@@ -123,7 +122,7 @@ static int replace(struct fileop *op, const struct path_spot *spot, mode_t mode,
 		return r;
 	if (fchmod(temp.fd, mode) < 0)
 		return err_sys(err, errno, "chmod '%.150s'", op->f->path);
-	return commit(op, &temp, spot, err);
+	return files_commit(op, &temp, spot, op->f->target, err);
 }
 
 int files_write(struct fileop *op, struct err *err)

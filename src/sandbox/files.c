@@ -34,6 +34,14 @@ static void on_entry(void *user, const struct guest_entry *entry)
 		op->ops.entry(op->user, entry);
 }
 
+static void on_found(void *user, const struct guest_found *found)
+{
+	struct file_op *op = user;
+
+	if (op->ops.found)
+		op->ops.found(op->user, found);
+}
+
 static void on_data(void *user, const void *data, size_t n)
 {
 	struct file_op *op = user;
@@ -93,6 +101,7 @@ static void on_failed(void *user, int code, const char *text)
 
 static const struct guest_callbacks callbacks = {
 	.entry = on_entry,
+	.found = on_found,
 	.data = on_data,
 	.taken = on_taken,
 	.event = on_event,

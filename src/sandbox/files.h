@@ -17,6 +17,7 @@ struct file_op; /* opaque */
 struct file_ops { /* any but failed may be NULL; called from the loop, never from inside
 		     file_start() */
 	void (*entry)(void *user, const struct guest_entry *entry);
+	void (*found)(void *user, const struct guest_found *found);
 	void (*data)(void *user, const void *data, size_t n);
 	void (*room)(void *user); /* file_send() may take more */
 	void (*event)(void *user, enum guest_event event, const char *path);

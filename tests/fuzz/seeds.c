@@ -82,12 +82,17 @@ static void guest_requests(struct corpus *c)
 		.op = FILE_WRITE, .flags = FILE_PARENTS, .mode = 0644, .path = "/a"
 	};
 	struct guest_file rename = { .op = FILE_RENAME, .path = "a", .target = "b" };
+	struct guest_file grep = { .op = FILE_GREP,
+				   .flags = FILE_REGEX,
+				   .path = "/",
+				   .search = { .limit = 9, .name = "*.c", .pattern = "a+" } };
 
 	put_frame(c, "exec-command", guest_put_exec(frame, sizeof(frame), 1, &command));
 	put_frame(c, "exec-python", guest_put_exec(frame, sizeof(frame), 2, &python));
 	put_frame(c, "exec-node", guest_put_exec(frame, sizeof(frame), 3, &node));
 	put_frame(c, "file-write", guest_put_file(frame, sizeof(frame), 4, &write));
 	put_frame(c, "file-rename", guest_put_file(frame, sizeof(frame), 5, &rename));
+	put_frame(c, "file-grep", guest_put_file(frame, sizeof(frame), 6, &grep));
 }
 
 static void guest_answers(struct corpus *c)
@@ -95,6 +100,7 @@ static void guest_answers(struct corpus *c)
 	struct guest_exit ended = { .code = 1, .wall_us = 1000, .output_bytes = 5 };
 	struct guest_exit killed = { .code = 9, .flags = EXIT_SIGNALED | EXIT_TIMED_OUT };
 	struct guest_entry link = { ENTRY_SYMLINK, 0777, 1000, 1000, 4, 1, 2, "link", "file" };
+	struct guest_found found = { FOUND_MATCH, 1, 3, 12, "a.c", "int a;" };
 	struct guest_ready ready = { WIRE_VERSION, 1, 0, 1, 2 };
 	struct guest_live live = { .id = 7,
 				   .pid = 12,
@@ -108,6 +114,7 @@ static void guest_answers(struct corpus *c)
 	put_frame(c, "exit", guest_put_exit(frame, sizeof(frame), 1, &ended));
 	put_frame(c, "exit-killed", guest_put_exit(frame, sizeof(frame), 2, &killed));
 	put_frame(c, "entry", guest_put_entry(frame, sizeof(frame), 3, &link));
+	put_frame(c, "found", guest_put_found(frame, sizeof(frame), 3, &found));
 	put_frame(c, "ready", guest_put_ready(frame, sizeof(frame), &ready));
 	put_frame(c, "live", guest_put_live(frame, sizeof(frame), &live));
 	put_frame(c, "error", guest_put_error(frame, sizeof(frame), 4, ENOENT, "no such file"));
@@ -126,13 +133,13 @@ static int launch_seeds(struct corpus *c)
 	struct template_spec t = { .id = 1,
 				   .flags = TEMPLATE_WARM_PYTHON,
 				   .preload = "numpy,os.path" };
-	struct pool_spec pool = { 1, 2, 8, 5000 };
+	struct pool_spec pool = { 1, 2, 8, 5000, 80 };
 	struct launch_spec plain = { .template_id = 1 },
 			   cold = { 64, LAUNCH_COLD, limits, "web-1" };
 	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 } };
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
-	struct pool_state state = { 1, 2, 3, 4, 5, 6 };
+	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7 };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
 

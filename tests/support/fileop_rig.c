@@ -90,6 +90,15 @@ void rig_check_canary(const struct rig *g)
 	assert_int_equal(st.st_nlink, 1);
 }
 
+static void fill_search(struct guest_search *s)
+{
+	s->limit = s->limit ? s->limit : 100;
+	s->name = s->name ? s->name : "";
+	s->exclude = s->exclude ? s->exclude : "";
+	s->pattern = s->pattern ? s->pattern : "";
+	s->replacement = s->replacement ? s->replacement : "";
+}
+
 struct rig_op rig_start(const struct rig *g, const struct guest_file *f)
 {
 	struct guest_file full = *f;
@@ -99,6 +108,7 @@ struct rig_op rig_start(const struct rig *g, const struct guest_file *f)
 	full.user = "";
 	full.path = f->path ? f->path : "";
 	full.target = f->target ? f->target : "";
+	fill_search(&full.search);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	op.pid = fork();
 	assert_true(op.pid >= 0);
@@ -148,6 +158,22 @@ static void on_entry(struct rig_answer *a, struct rd *r)
 	a->entry_count++;
 }
 
+static void on_found(struct rig_answer *a, struct rd *r)
+{
+	struct guest_found f = { 0 };
+	struct rig_found *kept;
+
+	assert_int_equal(guest_get_found(r, &f), 0);
+	if (a->found_count < RIG_FOUND) {
+		kept = &a->found[a->found_count];
+		kept->f = f;
+		(void)snprintf(kept->path, sizeof(kept->path), "%s", f.path);
+		(void)snprintf(kept->text, sizeof(kept->text), "%s", f.text);
+		kept->len = strlen(f.text);
+	}
+	a->found_count++;
+}
+
 static void on_frame(const struct rig_op *op, const struct wire_head *head, struct rd *r,
 		     struct rig_answer *a)
 {
@@ -158,6 +184,8 @@ static void on_frame(const struct rig_op *op, const struct wire_head *head, stru
 	assert_true(a->error == 0); /* an error is the last word */
 	if (head->type == G_ENTRY) {
 		on_entry(a, r);
+	} else if (head->type == G_FOUND) {
+		on_found(a, r);
 	} else if (head->type == G_DATA) {
 		data = rd_rest(r, &n);
 		assert_true(n > 0 && n <= GUEST_CHUNK);

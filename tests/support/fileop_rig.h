@@ -27,11 +27,21 @@ struct rig_entry {
 	char path[512], target[512];
 };
 
+#define RIG_FOUND 128
+
+struct rig_found {
+	struct guest_found f;
+	size_t len; /* of the whole text */
+	char path[256], text[256];
+};
+
 /* All that came back from an operation. */
 struct rig_answer {
 	struct buf data;
 	struct rig_entry entries[RIG_ENTRIES]; /* the first ones */
 	uint64_t entry_count;
+	struct rig_found found[RIG_FOUND]; /* the first ones */
+	uint64_t found_count;
 	size_t longest_path; /* of any entry */
 	uint64_t done;
 	bool is_done;

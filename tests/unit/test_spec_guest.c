@@ -44,7 +44,15 @@ static const struct guest_live live_example = {
 static const struct guest_ready ready_example = { 9, 1, 2, 1, 300 };
 
 static const struct guest_file file_example = {
-	FILE_TAR_PUT, FILE_RECURSIVE | FILE_EXCL, 07777, 3, 5, INT64_MAX, "", "/a b", "c"
+	.op = FILE_TAR_PUT,
+	.flags = FILE_RECURSIVE | FILE_EXCL,
+	.mode = 07777,
+	.depth = 3,
+	.offset = 5,
+	.length = INT64_MAX,
+	.user = "",
+	.path = "/a b",
+	.target = "c",
 };
 
 static const struct guest_entry entry_example = { ENTRY_SYMLINK, 0120777, 1000, 1001,  99,
@@ -86,6 +94,14 @@ static void touch_exec(const struct guest_exec *e)
 static void touch_file(const struct guest_file *f)
 {
 	touched += strlen(f->user) + strlen(f->path) + strlen(f->target);
+	if (guest_is_search(f->op))
+		touched += strlen(f->search.name) + strlen(f->search.exclude) +
+			   strlen(f->search.pattern) + strlen(f->search.replacement);
+}
+
+static void touch_found(const struct guest_found *f)
+{
+	touched += strlen(f->path) + strlen(f->text);
 }
 
 static void touch_entry(const struct guest_entry *e)
@@ -118,6 +134,7 @@ DECODER(exec, struct guest_exec, guest_get_exec, touch_exec)
 DECODER(exit, struct guest_exit, guest_get_exit, touch_exit)
 DECODER(file, struct guest_file, guest_get_file, touch_file)
 DECODER(entry, struct guest_entry, guest_get_entry, touch_entry)
+DECODER(found, struct guest_found, guest_get_found, touch_found)
 DECODER(live, struct guest_live, get_live, touch_live)
 DECODER(ready, struct guest_ready, guest_get_ready, touch_ready)
 
@@ -152,6 +169,11 @@ static int try_file(const struct guest_file *f)
 static int try_entry(const struct guest_entry *e)
 {
 	return open_and(decode_entry, guest_put_entry(frame, sizeof(frame), 8, e), G_ENTRY, 8);
+}
+
+static int try_found(const struct guest_found *f)
+{
+	return open_and(decode_found, guest_put_found(frame, sizeof(frame), 8, f), G_FOUND, 8);
 }
 
 static int try_live(const struct guest_live *e)
@@ -378,7 +400,7 @@ static void a_file_operation_out_of_bounds_is_refused(void **state)
 	f.op = FILE_OP_COUNT;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
-	f.flags = 1 << 5;
+	f.flags = 1 << 9;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
 	f.mode = 010000;
@@ -450,6 +472,82 @@ static void what_does_not_fit_is_not_encoded(void **state)
 	assert_true(guest_put_raw(frame, sizeof(frame), G_DATA, 1, big, GUEST_CHUNK) > 0);
 }
 
+static const struct guest_file search_example = {
+	.op = FILE_REPLACE,
+	.flags = FILE_REGEX | FILE_ICASE | FILE_DRY_RUN,
+	.depth = 3,
+	.path = "/workspace",
+	.search = { .limit = 10,
+		    .context = 2,
+		    .line_bytes = 100,
+		    .cpu_ms = 5,
+		    .types = 1u << ENTRY_FILE,
+		    .size_min = 1,
+		    .size_max = 1ull << 40,
+		    .after_ns = 7,
+		    .before_ns = 8,
+		    .name = "*.c",
+		    .exclude = "node_modules",
+		    .pattern = "a+",
+		    .replacement = "b" },
+};
+static const struct guest_found found_example = { FOUND_MATCH, 1, 3, 1ull << 40, "a/b", "text" };
+
+static void a_search_and_what_it_finds_come_back_as_they_were(void **state)
+{
+	const struct guest_search *got = &file_got.search, *want = &search_example.search;
+
+	(void)state;
+	assert_int_equal(try_file(&search_example), 0);
+	assert_int_equal(got->limit, want->limit);
+	assert_int_equal(got->context, want->context);
+	assert_int_equal(got->line_bytes, want->line_bytes);
+	assert_int_equal(got->cpu_ms, want->cpu_ms);
+	assert_int_equal(got->types, want->types);
+	assert_true(got->size_min == want->size_min && got->size_max == want->size_max);
+	assert_true(got->after_ns == want->after_ns && got->before_ns == want->before_ns);
+	assert_string_equal(got->name, want->name);
+	assert_string_equal(got->exclude, want->exclude);
+	assert_string_equal(got->pattern, want->pattern);
+	assert_string_equal(got->replacement, want->replacement);
+	assert_int_equal(try_found(&found_example), 0);
+	assert_int_equal(found_got.kind, FOUND_MATCH);
+	assert_int_equal(found_got.is_cut, 1);
+	assert_int_equal(found_got.column, 3);
+	assert_true(found_got.number == found_example.number);
+	assert_string_equal(found_got.path, "a/b");
+	assert_string_equal(found_got.text, "text");
+}
+
+static void a_search_out_of_bounds_is_refused(void **state)
+{
+	struct guest_file f = search_example;
+	struct guest_found e = found_example;
+
+	(void)state;
+	f.search.limit = 0;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = search_example;
+	f.search.context = GUEST_CONTEXT_MAX + 1;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = search_example;
+	f.search.line_bytes = GUEST_LINE_MAX + 1;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = search_example;
+	f.search.types = 1u << (ENTRY_OTHER + 1);
+	assert_int_equal(try_file(&f), -EINVAL);
+	f = search_example;
+	f.search.pattern = "";
+	assert_int_equal(try_file(&f), -EINVAL);
+	f.op = FILE_FIND; /* which needs none */
+	assert_int_equal(try_file(&f), 0);
+	e.kind = FOUND_KIND_COUNT;
+	assert_int_equal(try_found(&e), -EINVAL);
+	e = found_example;
+	e.is_cut = 2;
+	assert_int_equal(try_found(&e), -EINVAL);
+}
+
 static void cut_or_changed_frames_do_no_harm(void **state)
 {
 	(void)state;
@@ -459,6 +557,10 @@ static void cut_or_changed_frames_do_no_harm(void **state)
 		      decode_exit);
 	frame_torture(frame, (size_t)guest_put_file(frame, sizeof(frame), 1, &file_example),
 		      decode_file);
+	frame_torture(frame, (size_t)guest_put_file(frame, sizeof(frame), 1, &search_example),
+		      decode_file);
+	frame_torture(frame, (size_t)guest_put_found(frame, sizeof(frame), 1, &found_example),
+		      decode_found);
 	frame_torture(frame, (size_t)guest_put_entry(frame, sizeof(frame), 1, &entry_example),
 		      decode_entry);
 	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready_example),
@@ -474,6 +576,8 @@ int main(void)
 		cmocka_unit_test(an_execution_comes_back_as_it_was),
 		cmocka_unit_test(the_other_messages_come_back_as_they_were),
 		cmocka_unit_test(what_lives_comes_back_as_it_was),
+		cmocka_unit_test(a_search_and_what_it_finds_come_back_as_they_were),
+		cmocka_unit_test(a_search_out_of_bounds_is_refused),
 		cmocka_unit_test(what_lives_out_of_bounds_is_refused),
 		cmocka_unit_test(nothing_lives_under_the_id_zero),
 		cmocka_unit_test(as_many_arguments_as_allowed_and_no_more),
