@@ -19,6 +19,7 @@
 #include "auth/api_key.h"
 #include "auth/rate_limit.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -78,6 +79,7 @@ struct api *api_free(struct api *api)
 	keys_forget(api);
 	feed_forget(api);
 	stream_forget(api);
+	buf_done(&api->openapi);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);
 	(void)router_free(api->router);

@@ -14,6 +14,7 @@
 #include "api/api.h"
 #include "api/cursor.h"
 #include "auth/principal.h"
+#include "base/buf.h"
 #include "base/list.h"
 #include "net/router.h"
 
@@ -35,6 +36,7 @@ struct api {
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
 	struct loop_timer *used;     /* owned: looks at keys now and then */
+	struct buf openapi;          /* the document, once it was asked for */
 	struct ready *ready;         /* owned: what is known about the store's health */
 };
 

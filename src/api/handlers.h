@@ -8,6 +8,8 @@ void api_healthz(struct api_call *c);
 void api_readyz(struct api_call *c);
 void api_health(struct api_call *c);
 void api_metrics(struct api_call *c);
+/* openapi.c */
+void api_openapi(struct api_call *c);
 /* pool.c */
 void api_pool(struct api_call *c);
 /* keys.c */

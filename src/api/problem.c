@@ -82,6 +82,11 @@ const struct problem *problem_find(int code, enum problem_place place)
 	return &internal;
 }
 
+const char *const problem_codes[] = {
+	"invalid_request", "unauthorized",   "forbidden",           "not_found", "conflict",
+	"rate_limited",    "internal_error", "service_unavailable", NULL,
+};
+
 const char *problem_name(int status)
 {
 	static const struct {

@@ -21,6 +21,8 @@ struct problem {
 
 /* Never NULL: what is in no row is an internal error, about which the client learns nothing. */
 const struct problem *problem_find(int code, enum problem_place place);
+/* Every code that an error can have, ended by NULL: the contract's list. */
+extern const char *const problem_codes[];
 /* "not_found": the code that belongs to a status. */
 const char *problem_name(int status);
 /* The text for the client. */

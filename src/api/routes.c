@@ -27,6 +27,8 @@ static const struct api_route routes[] = {
 	    "Ready to work, and which version", "Ready", .good = { 200, 503 }),
 	ROW("GET", "/metrics", SCOPE_METRICS, ROUTE_METRICS, api_metrics, NULL,
 	    "Prometheus metrics", NULL, .media = "text/plain; version=0.0.4"),
+	ROW("GET", V1 "/openapi.json", SCOPE_NONE, ROUTE_PUBLIC, api_openapi, NULL,
+	    "This contract, as OpenAPI 3.1", NULL, .media = "application/json"),
 	ROW("POST", V1 "/sandboxes", SCOPE_SANDBOX_WRITE, 0, api_sandbox_create, &body_sandbox,
 	    "Make a sandbox", "Sandbox", .good = { 201, 200 }),
 	ROW("GET", V1 "/sandboxes", SCOPE_SANDBOX_READ, 0, api_sandbox_list, NULL, "List sandboxes",

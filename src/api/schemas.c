@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "api/problem.h"
+
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* FIELD("name", STRING | NIL, .help = "..."): types without their prefix. */
@@ -228,7 +230,21 @@ static const struct schema_field ready[] = {
 	FIELD("checks", MAP, .help = "ok, or what is wrong with each part"),
 };
 
+/* ---- errors ---- */
+
+static const struct schema_field problem[] = {
+	FIELD("code", STRING, .choices = problem_codes),
+	FIELD("message", STRING, .help = "for people"),
+	FIELD("details", OBJECT | NIL, .help = "field: which one is to blame, by its path"),
+};
+
+static const struct schema_field error[] = {
+	FIELD("error", OBJECT, .ref = "Problem"),
+};
+
 static const struct schema schemas[] = {
+	SCHEMA("Error", "What every error answers, whatever its status", error),
+	SCHEMA("Problem", "What went wrong", problem),
 	SCHEMA("Sandbox", "A sandbox, live or ended", sandbox),
 	SCHEMA("SandboxList", "A page of sandboxes, newest first", sandbox_list),
 	SCHEMA("SandboxStatus", "The state alone", sandbox_status),

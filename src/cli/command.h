@@ -86,6 +86,7 @@ int cmd_key_revoke(const struct command *cmd, int argc, char **argv);
 int cmd_pool(const struct command *cmd, int argc, char **argv);
 int cmd_serve(const struct command *cmd, int argc, char **argv);
 int cmd_config_show(const struct command *cmd, int argc, char **argv);
+int cmd_openapi(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],

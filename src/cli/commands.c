@@ -259,6 +259,15 @@ const struct command commands[] = {
 		.run = cmd_bench,
 	},
 	{
+		.name = "openapi",
+		.operands = "",
+		.summary = "Print the HTTP API's contract, as OpenAPI 3.1",
+		.details = "It is made from the same tables that the daemon answers by, needs no "
+			   "daemon, and is\n"
+			   "what GET /api/v1/openapi.json gives.\n",
+		.run = cmd_openapi,
+	},
+	{
 		.name = "version",
 		.operands = "",
 		.summary = "Say which version this is",

@@ -59,7 +59,8 @@ struct jv_field {
 	const char *const *choices; /* NULL-terminated */
 	const struct jv_field *sub; /* of JV_TYPE_OBJECT and JV_TYPE_OBJECTS */
 	size_t sub_count;
-	size_t size; /* of one struct, JV_TYPE_OBJECTS only */
+	size_t size;      /* of one struct, JV_TYPE_OBJECTS only */
+	const char *help; /* for whoever describes the body; NULL: the name says it */
 };
 
 /* A row: the rest are designated initialisers of what it needs beyond. */
