@@ -16,6 +16,7 @@
 #include "api/queries.h"
 #include "api/routes.h"
 #include "api/stream.h"
+#include "api/token.h"
 #include "auth/api_key.h"
 #include "auth/rate_limit.h"
 #include "base/arena.h"
@@ -119,6 +120,24 @@ static bool is_public(const struct api_call *c)
 	       (flags & ROUTE_METRICS && c->api->deps.config->metrics_public);
 }
 
+static void admit(struct api_call *c);
+
+static int check_header(struct api_call *c, const char *token, struct err *err)
+{
+	struct auth_keys *keys = c->api->deps.keys;
+	const char *bearer = http_header(c->http, "Authorization");
+	const char *key = http_header(c->http, "X-API-Key");
+	const char *jwt = token_of(c, bearer, token);
+
+	if (jwt && key)
+		return err_set(err, EACCES, "a token and an API key were given");
+	if (jwt)
+		return token_check(c, jwt, admit, err);
+	if (token)
+		return auth_check_token(keys, token, &c->who, err);
+	return auth_check(keys, bearer, key, &c->who, err);
+}
+
 /* A key of one sandbox is good for that one alone; whether there are others it does not learn. Who
  * it is may always be asked. */
 static bool check_sandbox(struct api_call *c)
@@ -142,7 +161,6 @@ static bool check_sandbox(struct api_call *c)
 
 static bool authenticate(struct api_call *c)
 {
-	struct auth_keys *keys = c->api->deps.keys;
 	const char *bearer = http_header(c->http, "Authorization");
 	const char *key = http_header(c->http, "X-API-Key");
 	const char *token = NULL;
@@ -154,10 +172,9 @@ static bool authenticate(struct api_call *c)
 		problem_status(c, 400, "a query parameter is not well-formed");
 		return false;
 	}
-	if (token)
-		r = auth_check_token(keys, token, &c->who, &err);
-	else
-		r = auth_check(keys, bearer, key, &c->who, &err);
+	r = check_header(c, token, &err);
+	if (r == -EINPROGRESS)
+		return false; /* admit() comes again */
 	if (r < 0) {
 		memset(&c->who, 0, sizeof(c->who));
 		refuse(c, &err);
@@ -230,6 +247,17 @@ static void take_body(struct api_call *c)
 	http_body_collect(c->http, c->api->deps.config->max_json_bytes, got_body, c);
 }
 
+static void admit(struct api_call *c)
+{
+	if (!is_public(c) && !authenticate(c))
+		return;
+	if (!query_check(c))
+		return;
+	if (c->route->body)
+		return take_body(c);
+	c->route->handle(c);
+}
+
 static bool find_route(struct api_call *c)
 {
 	const char *path = http_path(c->http);
@@ -262,15 +290,8 @@ void api_handle(void *user, struct http_request *r)
 	c->http = r;
 	http_user_set(r, SLOT_CALL, c);
 	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
-	if (!find_route(c))
-		return;
-	if (!is_public(c) && !authenticate(c))
-		return;
-	if (!query_check(c))
-		return;
-	if (c->route->body)
-		return take_body(c);
-	c->route->handle(c);
+	if (find_route(c))
+		admit(c);
 }
 
 static const char *status_class(int status)

@@ -15,6 +15,7 @@ struct auth_keys;
 struct config;
 struct err;
 struct http_request;
+struct jwks_source;
 struct loop;
 struct metrics;
 struct sandboxes;
@@ -26,7 +27,8 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct sandboxes *sandboxes;
 	const struct store *store;
 	struct auth_keys *keys;
-	struct metrics *metrics; /* may be NULL */
+	struct metrics *metrics;  /* may be NULL */
+	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 };
 
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err);

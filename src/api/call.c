@@ -11,6 +11,7 @@
 #include "auth/api_key.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
@@ -240,12 +241,18 @@ void call_reply_empty(struct api_call *c)
 	http_reply(c->http, 204, NULL, NULL, 0);
 }
 
+/* Whether who opened it may go on. */
+static bool is_good(const struct api *api, const char *key_id, int64_t expires_ms)
+{
+	return key_id[0] ? auth_keys_is_good(api->deps.keys, key_id) : expires_ms > clock_wall_ms();
+}
+
 bool call_stream_may_begin(struct api_call *c, const char *sandbox_id)
 {
 	unsigned n = 0;
 
 	/* What had to happen first may have taken a while. */
-	if (!auth_keys_is_good(c->api->deps.keys, c->who.key_id)) {
+	if (!is_good(c->api, c->who.key_id, c->who.expires_ms)) {
 		problem_status(c, 401, "%s", CALL_KEY_ENDED);
 		return false;
 	}
@@ -268,6 +275,7 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
 	(void)str_copy(s->key_id, sizeof(s->key_id), c->who.key_id);
+	s->expires_ms = c->who.expires_ms;
 	list_push_back(&c->api->streams, &s->node);
 	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
 	return true;
@@ -285,6 +293,6 @@ void call_stream_end(struct call_stream *s)
 void call_streams_check(struct api *api)
 {
 	LIST_FOREACH (&api->streams, s, struct call_stream, node)
-		if (!auth_keys_is_good(api->deps.keys, s->key_id))
+		if (!is_good(api, s->key_id, s->expires_ms))
 			s->cut(s);
 }

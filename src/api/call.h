@@ -46,7 +46,8 @@ struct api_call {
 	const struct api_route *route; /* NULL: none was found */
 	struct router_match match;
 	struct principal who; /* of a public route: nobody, without any scope */
-	void *body; /* arena: the struct of the route's body table; zeroed without a body */
+	void *body;      /* arena: the struct of the route's body table; zeroed without a body */
+	bool has_waited; /* for a token's key: it does so once */
 };
 
 const char *call_param(const struct api_call *c, const char *name); /* never NULL */
@@ -90,6 +91,7 @@ struct call_stream {
 	void (*cut)(struct call_stream *s);
 	char sandbox_id[64];
 	char key_id[ID_LEN + 1];
+	int64_t expires_ms; /* of a token */
 };
 /* Asked before something is started for a stream: who is refused may try again, and it must not run
  * twice by that. 401, 429 */

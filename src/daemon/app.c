@@ -20,7 +20,9 @@
 #include "config/config.h"
 #include "daemon/descriptors.h"
 #include "daemon/first_key.h"
+#include "daemon/greet.h"
 #include "daemon/machinery.h"
+#include "daemon/telling.h"
 #include "loop/loop.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -57,6 +59,7 @@ struct app {
 	struct loop_io *store_io;
 	struct auth_keys *keys;
 	struct loop_timer *minute;
+	struct telling telling;
 	struct sandboxes *sandboxes;
 	struct machinery *machinery;
 	struct api *api;
@@ -278,6 +281,15 @@ static int open_keys(struct app *a, struct err *err)
 	return r;
 }
 
+static int open_telling(struct app *a, struct err *err)
+{
+	struct telling_deps deps = {
+		.loop = a->loop, .config = a->config, .store = &a->store, .metrics = a->metrics
+	};
+
+	return telling_open(&a->telling, &deps, err);
+}
+
 static int open_sandboxes(struct app *a, struct err *err)
 {
 	const struct config *c = a->config;
@@ -309,7 +321,8 @@ static int open_server(struct app *a, struct err *err)
 				 .sandboxes = a->sandboxes,
 				 .store = &a->store,
 				 .keys = a->keys,
-				 .metrics = a->metrics };
+				 .metrics = a->metrics,
+				 .jwks = a->telling.jwks };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
 
@@ -324,38 +337,7 @@ static int open_server(struct app *a, struct err *err)
 	return http_server_create(a->loop, &o, &a->server, err);
 }
 
-/* ---- the first start, for a person ---- */
-
-static void greet(struct app *a, int port)
-{
-	const char *scheme = a->tls ? "https" : "http";
-	const char *colon = strrchr(a->config->listen, ':');
-	int host = colon ? (int)(colon - a->config->listen) : 0;
-	char url[300];
-
-	if (strncmp(a->config->listen, "unix:", 5) == 0)
-		(void)str_format(url, sizeof(url), "%s", a->config->listen);
-	else
-		(void)str_format(url, sizeof(url), "%s://%.*s:%d", scheme, host ? host : 9,
-				 host ? a->config->listen : "127.0.0.1", port);
-	(void)printf("holt %s listens on %s\n", HOLT_VERSION, url);
-	if (a->first_key[0])
-		(void)printf(
-			"\nThis is the admin key. It is shown this once; only its hash is kept.\n\n"
-			"  export HOLT_API_KEY=%s\n\nThen try:\n\n"
-			"  ID=$(curl -s -X POST %s/api/v1/sandboxes \\\n"
-			"    -H \"Authorization: Bearer $HOLT_API_KEY\" | sed "
-			"'s/.*\"id\":\"\\([a-z0-9]*\\)\".*/\\1/')\n"
-			"  curl -s %s/api/v1/sandboxes/$ID/execute \\\n"
-			"    -H \"Authorization: Bearer $HOLT_API_KEY\" -H 'Content-Type: "
-			"application/json' \\\n"
-			"    -d "
-			"'{\"type\":\"code\",\"language\":\"python\",\"content\":\"print(6*7)\"}'"
-			"\n\n",
-			a->first_key, url, url);
-	(void)fflush(stdout);
-	explicit_bzero(a->first_key, sizeof(a->first_key));
-}
+/* ---- a port ---- */
 
 static void recovered(void *user, const struct err *why)
 {
@@ -375,7 +357,8 @@ static void recovered(void *user, const struct err *why)
 		return;
 	}
 	a->is_listening = true;
-	greet(a, port);
+	greet(a->config->listen, port, a->tls != NULL, a->first_key);
+	explicit_bzero(a->first_key, sizeof(a->first_key));
 }
 
 /* ---- the launcher's news ---- */
@@ -449,6 +432,7 @@ static void close_all(struct app *a)
 	if (a->keys && a->minute)
 		note_keys_used(a);
 	a->minute = loop_timer_free(a->minute);
+	telling_close(&a->telling);
 	a->store_io = loop_io_free(a->store_io);
 	store_close(&a->store);
 	a->server = http_server_free(a->server);
@@ -471,10 +455,10 @@ int app_serve(const struct config *c, struct err *err)
 	struct app a = {
 		.config = c, .err = err, .key_fd = -1, .spool_fd = -1, .dirs = { -1, -1, -1 }
 	};
-	int (*const steps[])(struct app *, struct err *) = { settle,         open_loop,
-							     open_store,     open_keys,
-							     open_sandboxes, open_server,
-							     start_machinery };
+	int (*const steps[])(struct app *, struct err *) = { settle,       open_loop,
+							     open_store,   open_keys,
+							     open_telling, open_sandboxes,
+							     open_server,  start_machinery };
 	int r = config_check(c, err);
 
 	log_set_level((enum log_level)c->log_level);

@@ -82,8 +82,12 @@ void rig_open(struct api_rig *rig)
 	rig->config.max_body_bytes = 4 << 20;
 	rig->config.sandbox_timeout_max_ms = 24 * 3600 * 1000;
 	rig->config.exec_timeout_max_ms = 3600 * 1000;
-	assert_int_equal(api_create(&(struct api_deps){ rig->loop, &rig->config, &rig->service,
-							&rig->store, rig->keys, rig->metrics },
+	assert_int_equal(api_create(&(struct api_deps){ .loop = rig->loop,
+							.config = &rig->config,
+							.sandboxes = &rig->service,
+							.store = &rig->store,
+							.keys = rig->keys,
+							.metrics = rig->metrics },
 				    &rig->api, &err),
 			 0);
 	assert_int_equal(http_server_create(rig->loop,

@@ -435,8 +435,12 @@ static int build(void *arg)
 	struct api_rig *rig = arg;
 	struct api *api = NULL;
 	struct err err = { 0 };
-	int r = api_create(&(struct api_deps){ rig->loop, &rig->config, &rig->service, &rig->store,
-					       rig->keys, rig->metrics },
+	int r = api_create(&(struct api_deps){ .loop = rig->loop,
+					       .config = &rig->config,
+					       .sandboxes = &rig->service,
+					       .store = &rig->store,
+					       .keys = rig->keys,
+					       .metrics = rig->metrics },
 			   &api, &err);
 
 	(void)api_free(api);

@@ -1,0 +1,30 @@
+/* What the daemon hears from and tells to other servers by itself, and what is kept of what
+ * happened: made in one place, because these parts know each other and few others do. */
+#pragma once
+
+#include "base/cleanup.h"
+
+struct config;
+struct courier;
+struct err;
+struct jwks_source;
+struct loop;
+struct metrics;
+struct store;
+
+struct telling { /* owned; NULL: not wanted by the configuration */
+	struct courier *courier;
+	struct jwks_source *jwks;
+};
+
+struct telling_deps { /* borrowed */
+	struct loop *loop;
+	const struct config *config;
+	const struct store *store;
+	struct metrics *metrics;
+};
+
+/* After a failure telling_close() is still right. */
+int telling_open(struct telling *t, const struct telling_deps *deps, struct err *err);
+/* Behind whoever uses it, and before the loop. Also for a zeroed one. */
+void telling_close(struct telling *t);
