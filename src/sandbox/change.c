@@ -154,6 +154,7 @@ static void on_thawed(void *user, const struct provider_reply *reply)
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	struct answer *a = answer_create(sb->all, cb, user);
+	struct err err = { 0 };
 
 	if (!a)
 		return;
@@ -163,6 +164,8 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 		(void)sandbox_wait(sb, WAIT_RESUME, a);
 	} else if (sb->state != SANDBOX_PAUSED) {
 		answer_busy(sb, a);
+	} else if (quota_admit(sb, SANDBOX_RESUMING, &err) < 0) {
+		answer_give(a, NULL, &err);
 	} else {
 		(void)sandbox_wait(sb, WAIT_RESUME, a);
 		sandbox_set_state(sb, SANDBOX_RESUMING);

@@ -70,6 +70,7 @@ static int take_box(struct sandbox *sb, struct launcher_box *box, struct err *er
 	if (r < 0)
 		return err_sys(err, r, "the box");
 	sb->limits = box->limits;
+	quota_settle(sb);
 	sb->is_warm = (box->flags & BOX_WARM) != 0;
 	memcpy(sb->step_ns, box->step_ns, sizeof(sb->step_ns));
 	return link_open(sb, TAKE_FD(box->sock), true, err);
@@ -175,10 +176,14 @@ static struct sandbox *make(struct sandboxes *all, const struct sandbox_request 
 		return NULL;
 	}
 	r = fill(sb, req, err);
+	if (r == 0)
+		r = quota_admit(sb, SANDBOX_CREATING, err);
 	if (r == 0 && (r = sandbox_register(sb)) < 0)
 		(void)err_sys(err, r, "sandbox");
-	if (r == 0)
+	if (r == 0) {
+		quota_settle(sb);
 		return sb;
+	}
 	sandbox_unref(sb);
 	return NULL;
 }

@@ -56,8 +56,8 @@ struct exec_request { /* borrowed for the call */
  * valid until the end of the call, and as long as exec_ref() holds it. */
 typedef void (*exec_cb)(void *user, struct execution *x, const struct err *err);
 
-/* EINVAL, EBUSY (paused, ending), EAGAIN (too many at once, or too many that the store could not
- * take). */
+/* EINVAL, EBUSY (paused, ending), EUSERS (the owner's quota), EAGAIN (too many at once, or too many
+ * that the store could not take). */
 void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, void *user);
 struct execution *exec_ref(struct execution *x);
 void exec_unref(struct execution *x);

@@ -235,16 +235,16 @@ static struct execution *start(struct sandbox *sb, const struct exec_request *re
 	char id[ID_LEN + 1];
 	struct execution *x;
 
-	if (check_room(sb, err) < 0)
+	if (check_room(sb, err) < 0 || quota_take(sb->all, sb->owner, QUOTA_EXECUTIONS, 1, err) < 0)
 		return NULL;
 	id_make(id);
 	x = execution_alloc(sb->all, id);
-	if (!x) {
+	if (!x)
 		(void)err_sys(err, ENOMEM, "execution");
-		return NULL;
-	}
-	if (send(x, sb, req, err) < 0) {
-		exec_unref(x);
+	if (!x || send(x, sb, req, err) < 0) {
+		quota_give(sb->all, sb->owner, QUOTA_EXECUTIONS, 1);
+		if (x)
+			exec_unref(x);
 		return NULL;
 	}
 	x->is_bound = x->waits_for_start = true;

@@ -90,7 +90,8 @@ int recover_load(struct sandboxes *all, struct err *err)
 		return r;
 	if (l.r < 0)
 		return err_sys(err, l.r, "load sandboxes");
-	return executions_load(all, err);
+	r = quota_load(all, err);
+	return r < 0 ? r : executions_load(all, err);
 }
 
 /* ---- comparing ---- */

@@ -49,6 +49,7 @@ static void free_sandbox(struct sandbox *sb)
 {
 	sb->all->by_state[sb->state]--;
 	count_state(sb->all, sb->state);
+	quota_leave(sb);
 	list_remove(&sb->node);
 	list_remove(&sb->dirty);
 	link_close(sb);
@@ -141,6 +142,7 @@ void sandbox_adopt_state(struct sandbox *sb, enum sandbox_state s)
 	all->by_state[from]--;
 	all->by_state[s]++;
 	sb->state = s;
+	quota_settle(sb);
 	count_state(all, from);
 	count_state(all, s);
 }
@@ -264,6 +266,9 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	list_init(&all->dirty);
 	list_init(&all->dirty_executions);
 	loop_task_init(&all->turn, run_turn, all);
+	all->quota_of = deps->quota_of;
+	all->quota_user = deps->quota_user;
+	all->quota = quota_book_create();
 	all->by_id = map_create(TABLE_MAX);
 	all->by_name = map_create(TABLE_MAX);
 	all->by_box = map_create(TABLE_MAX);
@@ -276,7 +281,8 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	_cleanup_(sandboxes_free_p) struct sandboxes *all = alloc_registry(deps);
 	int r;
 
-	if (!all || !all->by_id || !all->by_name || !all->by_box || !all->output_budget)
+	if (!all || !all->by_id || !all->by_name || !all->by_box || !all->output_budget ||
+	    !all->quota)
 		return err_sys(err, ENOMEM, "the sandboxes' registry");
 	r = spec_fill_limits(&all->settings.limits, NULL, err);
 	if (r < 0)
@@ -320,6 +326,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);
 	(void)output_budget_unref(all->output_budget);
+	(void)quota_book_free(all->quota);
 	free(all);
 	return NULL;
 }

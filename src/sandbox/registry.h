@@ -77,6 +77,9 @@ struct sandboxes {
 	struct metrics *metrics;   /* borrowed or NULL */
 	struct sandbox_settings settings;
 	struct sandbox_clock clock;
+	struct quota_book *quota;                                           /* owned */
+	void (*quota_of)(void *user, const char *owner, struct quota *ret); /* or NULL */
+	void *quota_user;
 
 	struct provider provider;
 	bool has_provider;
@@ -123,6 +126,7 @@ struct sandbox {
 	enum sandbox_state state;
 	char reason[SANDBOX_TEXT_MAX + 1];
 	struct limits limits;
+	struct quota charged;       /* what it counts for its owner */
 	struct pairs env, metadata; /* owned */
 
 	bool is_warm, is_existing;

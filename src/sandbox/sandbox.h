@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "provider/provider.h"
+#include "sandbox/quota.h"
 #include "sandbox/state.h"
 #include "spec/launch.h"
 
@@ -34,6 +35,7 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t output_max;   /* of all that have not been recorded, together */
 	uint64_t retention_ms; /* how long what has ended is remembered */
 	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
+	struct quota quota;    /* of every owner: 0 is no limit */
 	int spool_fd;          /* borrowed: directory of output that outlives us */
 };
 
@@ -48,6 +50,9 @@ struct sandboxes_deps { /* all borrowed, outlive the registry; who owns the stor
 	struct store *store;
 	struct metrics *metrics; /* may be NULL */
 	struct sandbox_settings settings;
+	/* *ret holds settings.quota: changes what is another's for this owner. May be NULL. */
+	void (*quota_of)(void *user, const char *owner, struct quota *ret);
+	void *quota_user;
 	const struct sandbox_clock *clock; /* copied; NULL: the machine's. Of tests */
 };
 
@@ -90,7 +95,8 @@ struct sandbox_request { /* borrowed for the call */
 typedef void (*sandbox_cb)(void *user, struct sandbox *sb, const struct err *err);
 
 /* Answers when the sandbox is running and in the store. EINVAL (a bad value, named), EEXIST (name),
- * EDQUOT (max_sandboxes), EAGAIN/ENOSPC/EROFS/EIO (the store), EPIPE (no launcher). */
+ * EDQUOT (max_sandboxes), EUSERS (the owner's quota: quota.h), EAGAIN/ENOSPC/EROFS/EIO (the store),
+ * EPIPE (no launcher). */
 void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sandbox_cb cb,
 		    void *user);
 
@@ -145,7 +151,7 @@ struct sandbox_patch {
 	size_t n_metadata;
 };
 void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb cb, void *user);
-/* EBUSY in a state that does not allow it. Already there: success. */
+/* EBUSY in a state that does not allow it, EUSERS. Already there: success. */
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
 /* Answers when nothing of the box is left and the store knows. Several callers share one end. */

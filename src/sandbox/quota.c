@@ -1,0 +1,288 @@
+#include "sandbox/quota.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "sandbox/registry.h"
+
+#define OWNERS_MAX (1u << 20)
+#define DAY_MS 86400000
+
+struct owner {
+	struct quota used;
+	int32_t day; /* of the executions that are counted */
+};
+
+struct quota_book {
+	struct map *owners; /* owned; so are the values */
+};
+
+static const char *const names[QUOTA_COUNT] = {
+	[QUOTA_SANDBOXES] = "sandboxes",   [QUOTA_CPU] = "cpu",
+	[QUOTA_MEMORY] = "memory",         [QUOTA_DISK] = "disk",
+	[QUOTA_EXECUTIONS] = "executions",
+};
+
+const char *quota_name(enum quota_kind kind)
+{
+	return names[kind];
+}
+
+struct quota_book *quota_book_create(void)
+{
+	struct quota_book *book = calloc(1, sizeof(*book));
+
+	if (!book)
+		return NULL;
+	book->owners = map_create(OWNERS_MAX);
+	return book->owners ? book : quota_book_free(book);
+}
+
+struct quota_book *quota_book_free(struct quota_book *book)
+{
+	if (!book)
+		return NULL;
+	if (book->owners)
+		MAP_FOREACH (book->owners, it)
+			free(it.value);
+	(void)map_free(book->owners);
+	free(book);
+	return NULL;
+}
+
+static int32_t today(const struct sandboxes *all)
+{
+	return (int32_t)(wall_ms(all) / DAY_MS);
+}
+
+static bool is_empty(const struct owner *o, int32_t day)
+{
+	for (int i = 0; i < QUOTA_COUNT; i++)
+		if (o->used.v[i] > 0 && (i != QUOTA_EXECUTIONS || o->day == day))
+			return false;
+	return true;
+}
+
+/* Of yesterday's guests nothing is left to remember. One at a time, because a map is not changed
+ * while it is walked; a full book has many, and is walked this far only then. */
+static void make_room(struct sandboxes *all)
+{
+	struct map *owners = all->quota->owners;
+
+	MAP_FOREACH (owners, it)
+		if (is_empty(it.value, today(all))) {
+			free(map_remove(owners, it.key, it.key_len));
+			return;
+		}
+}
+
+static struct owner *find(const struct sandboxes *all, const char *name)
+{
+	struct owner *o = map_get(all->quota->owners, name, strlen(name));
+
+	if (o && o->day != today(all)) {
+		o->day = today(all);
+		o->used.v[QUOTA_EXECUTIONS] = 0;
+	}
+	return o;
+}
+
+/* NULL without memory. */
+static struct owner *find_or_add(struct sandboxes *all, const char *name)
+{
+	struct owner *o = find(all, name);
+
+	if (o)
+		return o;
+	if (map_len(all->quota->owners) >= OWNERS_MAX)
+		make_room(all);
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->day = today(all);
+	if (map_put(all->quota->owners, name, strlen(name), o, NULL) == 0)
+		return o;
+	free(o);
+	return NULL;
+}
+
+static void limits_of(const struct sandboxes *all, const char *owner, struct quota *ret)
+{
+	*ret = all->settings.quota;
+	if (all->quota_of)
+		all->quota_of(all->quota_user, owner, ret);
+}
+
+void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits,
+	      struct quota *ret_used)
+{
+	const struct owner *o = find(all, owner);
+
+	if (ret_limits)
+		limits_of(all, owner, ret_limits);
+	if (ret_used)
+		*ret_used = o ? o->used : (struct quota){ 0 };
+}
+
+/* ---- refusing ---- */
+
+/* The one place that knows the form of the text, beside the one below that reads it. */
+static int refuse(struct err *err, const char *owner, enum quota_kind kind, uint64_t limit,
+		  uint64_t used)
+{
+	return err_set(err, QUOTA_ERRNO,
+		       "%s: limit %" PRIu64 ", in use %" PRIu64 ": the quota of '%.63s'",
+		       names[kind], limit, used, owner);
+}
+
+static bool take_number(struct str *rest, const char *before, uint64_t *ret)
+{
+	char digits[24];
+	struct str part;
+
+	if (!str_starts(*rest, before))
+		return false;
+	*rest = (struct str){ rest->data + strlen(before), rest->len - strlen(before) };
+	part = (struct str){ rest->data, strspn(rest->data, "0123456789") };
+	*rest = (struct str){ rest->data + part.len, rest->len - part.len };
+	return str_format(digits, sizeof(digits), "%.*s", (int)part.len, part.data) == 0 &&
+	       parse_u64(digits, 0, UINT64_MAX, ret) == 0;
+}
+
+int quota_refusal(const struct err *err, struct quota_refusal *ret)
+{
+	struct str rest = str_of(err->text), name;
+	struct quota_refusal q = { .kind = QUOTA_COUNT };
+
+	if (err->code != QUOTA_ERRNO || !str_split(&rest, ':', &name))
+		return -EINVAL;
+	for (int i = 0; i < QUOTA_COUNT; i++)
+		if (str_is(name, names[i]))
+			q.kind = (enum quota_kind)i;
+	if (q.kind == QUOTA_COUNT || !take_number(&rest, " limit ", &q.limit) ||
+	    !take_number(&rest, ", in use ", &q.used))
+		return -EINVAL;
+	*ret = q;
+	return 0;
+}
+
+/* ---- counting ---- */
+
+/* What a sandbox of these limits weighs in a state. */
+static struct quota weight(const struct limits *l, enum sandbox_state state)
+{
+	struct quota q = { 0 };
+
+	if (!state_is_live(state))
+		return q;
+	q.v[QUOTA_SANDBOXES] = 1;
+	q.v[QUOTA_CPU] = state == SANDBOX_PAUSED ? 0 : l->cpu_milli;
+	q.v[QUOTA_MEMORY] = l->memory_bytes;
+	q.v[QUOTA_DISK] = l->disk_bytes;
+	return q;
+}
+
+/* What becomes no more than it was is never refused, however little is allowed by now. */
+static int check(const struct sandboxes *all, const char *owner, const struct owner *o,
+		 const struct quota *from, const struct quota *to, struct err *err)
+{
+	struct quota limits;
+
+	limits_of(all, owner, &limits);
+	for (int i = 0; i < QUOTA_COUNT; i++) {
+		uint64_t used = o->used.v[i], more = to->v[i] - from->v[i];
+
+		if (to->v[i] <= from->v[i] || limits.v[i] == 0)
+			continue;
+		if (used > limits.v[i] || more > limits.v[i] - used)
+			return refuse(err, owner, (enum quota_kind)i, limits.v[i], used);
+	}
+	return 0;
+}
+
+int quota_admit(struct sandbox *sb, unsigned state, struct err *err)
+{
+	struct owner *o = find_or_add(sb->all, sb->owner);
+	struct quota to = weight(&sb->limits, (enum sandbox_state)state);
+
+	if (!o)
+		return err_sys(err, ENOMEM, "sandbox");
+	return check(sb->all, sb->owner, o, &sb->charged, &to, err);
+}
+
+static void charge(struct sandbox *sb, const struct quota *to)
+{
+	struct owner *o = find(sb->all, sb->owner);
+
+	if (!o) /* without memory at a start: what is not counted costs nothing */
+		return;
+	for (int i = 0; i < QUOTA_COUNT; i++)
+		o->used.v[i] += to->v[i] - sb->charged.v[i];
+	sb->charged = *to;
+	if (is_empty(o, o->day))
+		free(map_remove(sb->all->quota->owners, sb->owner, strlen(sb->owner)));
+}
+
+void quota_settle(struct sandbox *sb)
+{
+	struct quota to = weight(&sb->limits, sb->state);
+
+	if (sb->owner[0] == '\0') /* not filled in yet */
+		return;
+	(void)find_or_add(sb->all, sb->owner);
+	charge(sb, &to);
+}
+
+void quota_leave(struct sandbox *sb)
+{
+	if (sb->owner[0] != '\0')
+		charge(sb, &(struct quota){ 0 });
+}
+
+int quota_take(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n,
+	       struct err *err)
+{
+	struct quota from = { 0 }, to = { 0 };
+	struct owner *o = find_or_add(all, owner);
+	int r;
+
+	if (!o)
+		return err_sys(err, ENOMEM, "quota");
+	to.v[kind] = n;
+	r = check(all, owner, o, &from, &to, err);
+	if (r == 0)
+		o->used.v[kind] += n;
+	return r;
+}
+
+void quota_give(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n)
+{
+	struct owner *o = find(all, owner);
+
+	if (o)
+		o->used.v[kind] -= n < o->used.v[kind] ? n : o->used.v[kind];
+}
+
+/* ---- the start ---- */
+
+static void on_usage(void *user, const struct usage_row *row)
+{
+	struct sandboxes *all = user;
+	struct owner *o;
+
+	if (row->day != today(all) || row->executions == 0)
+		return;
+	o = find_or_add(all, row->owner);
+	if (o)
+		o->used.v[QUOTA_EXECUTIONS] += row->executions;
+}
+
+int quota_load(struct sandboxes *all, struct err *err)
+{
+	return store_load_usage(all->store, today(all), on_usage, all, err);
+}

@@ -1,0 +1,61 @@
+/* What an owner may have at a time and start in a day, against what they have. The sums are of the
+ * registry's own sandboxes, so they are right again after every start; a request that is let
+ * through is counted in the same call, so two at once cannot both take the last place.
+ *
+ * A running sandbox counts with all its limits, a paused one with all but its processor. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct sandbox;
+struct sandboxes;
+
+enum quota_kind {
+	QUOTA_SANDBOXES,  /* live ones */
+	QUOTA_CPU,        /* thousandths of a core, of those that are not paused */
+	QUOTA_MEMORY,     /* bytes */
+	QUOTA_DISK,       /* bytes */
+	QUOTA_EXECUTIONS, /* started since midnight, UTC */
+	QUOTA_COUNT
+};
+
+struct quota { /* limits (0: none), or what is used */
+	uint64_t v[QUOTA_COUNT];
+};
+
+const char *quota_name(enum quota_kind kind); /* "sandboxes", "cpu", ... */
+
+/* The limits and the use of an owner, as of now; either may be NULL. */
+void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits,
+	      struct quota *ret_used);
+
+/* What a refusal for want of room looks like to the doors: its errno, and what its text says. */
+#define QUOTA_ERRNO EUSERS
+struct quota_refusal {
+	enum quota_kind kind;
+	uint64_t limit, used;
+};
+/* -EINVAL: the error is no such refusal. */
+int quota_refusal(const struct err *err, struct quota_refusal *ret);
+
+/* ---- for the service's files ---- */
+
+struct quota_book; /* opaque: the owners and what they have */
+
+struct quota_book *quota_book_create(void); /* NULL without memory */
+struct quota_book *quota_book_free(struct quota_book *book);
+/* What was started today before we were: from the store. */
+int quota_load(struct sandboxes *all, struct err *err);
+/* Whether the sandbox could be in that state: 0 or -QUOTA_ERRNO, -ENOMEM. Asked before it becomes
+ * so; quota_settle() follows in the same turn. */
+int quota_admit(struct sandbox *sb, unsigned state, struct err *err);
+/* Its state or its limits are other ones now, or it is going. */
+void quota_settle(struct sandbox *sb);
+void quota_leave(struct sandbox *sb);
+/* One more of something: 0 and it is counted, or -QUOTA_ERRNO, -ENOMEM. */
+int quota_take(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n,
+	       struct err *err);
+void quota_give(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n);

@@ -1,0 +1,350 @@
+/* What an owner may have: every limit is reached, held across restarts, and given back. */
+#include "check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sandbox/registry.h"
+#include "sandbox_rig.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define DAY_MS 86400000
+
+static struct quota used(struct sandbox_rig *rig, const char *owner)
+{
+	struct quota q;
+
+	quota_of(rig->all, owner, NULL, &q);
+	return q;
+}
+
+static void begin(struct sandbox_rig *rig, const char *owner, struct told *t)
+{
+	struct sandbox_request req = rig_request("");
+
+	req.owner = owner;
+	req.limits = (struct limits){ .memory_bytes = 64 * MIB,
+				      .disk_bytes = 16 * MIB,
+				      .cpu_milli = 250 };
+	*t = (struct told){ 0 };
+	sandbox_create(rig->all, &req, rig_told, t);
+}
+
+static struct sandbox *make(struct sandbox_rig *rig, const char *owner)
+{
+	struct told t;
+
+	begin(rig, owner, &t);
+	rig_run(rig);
+	assert_string_equal(t.err.text, "");
+	return t.sb;
+}
+
+static void assert_refused(const struct err *err, enum quota_kind kind, uint64_t limit,
+			   uint64_t in_use)
+{
+	struct quota_refusal q;
+
+	assert_int_equal(err->code, QUOTA_ERRNO);
+	assert_int_equal(quota_refusal(err, &q), 0);
+	assert_int_equal(q.kind, kind);
+	assert_int_equal(q.limit, limit);
+	assert_int_equal(q.used, in_use);
+}
+
+static void refused(struct sandbox_rig *rig, const char *owner, enum quota_kind kind,
+		    uint64_t limit, uint64_t in_use)
+{
+	struct told t;
+
+	begin(rig, owner, &t);
+	assert_int_equal(t.calls, 0);
+	rig_run(rig);
+	assert_int_equal(t.calls, 1);
+	assert_null(t.sb);
+	assert_refused(&t.err, kind, limit, in_use);
+}
+
+static void end(struct sandbox_rig *rig, struct sandbox *sb)
+{
+	struct told t = { 0 };
+
+	sandbox_delete(sb, "done", rig_told, &t);
+	rig_run(rig);
+	assert_int_equal(t.calls, 1);
+}
+
+static void each_limit_on_sandboxes_is_reached_and_given_back(void **state)
+{
+	static const struct {
+		enum quota_kind kind;
+		uint64_t limit, in_use; /* that many of one's own fill it */
+	} rows[] = {
+		{ QUOTA_SANDBOXES, 2, 2 },
+		{ QUOTA_CPU, 600, 500 },
+		{ QUOTA_MEMORY, 128 * MIB, 128 * MIB },
+		{ QUOTA_DISK, 47 * MIB, 32 * MIB },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sandbox_rig rig;
+		struct sandbox *first;
+
+		rig_open(&rig);
+		rig.all->settings.quota.v[rows[i].kind] = rows[i].limit;
+		first = make(&rig, "ann");
+		(void)make(&rig, "ann");
+		refused(&rig, "ann", rows[i].kind, rows[i].limit, rows[i].in_use);
+		(void)make(&rig, "bob"); /* another owner has a quota of their own */
+		end(&rig, first);
+		(void)make(&rig, "ann");
+		refused(&rig, "ann", rows[i].kind, rows[i].limit, rows[i].in_use);
+		rig_close(&rig);
+	}
+}
+
+static void two_requests_at_once_do_not_share_the_last_place(void **state)
+{
+	struct told a, b, c;
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_SANDBOXES] = 2;
+	begin(&rig, "ann", &a);
+	begin(&rig, "ann", &b);
+	begin(&rig, "ann", &c);
+	rig_run(&rig);
+	assert_non_null(a.sb);
+	assert_non_null(b.sb);
+	assert_refused(&c.err, QUOTA_SANDBOXES, 2, 2);
+	rig_close(&rig);
+}
+
+static void what_could_not_be_made_counts_nothing(void **state)
+{
+	struct quota none = { 0 }, now;
+	struct sandbox_rig rig;
+	struct told t;
+
+	(void)state;
+	rig_open(&rig);
+	rig.faults.fail_in = 1;
+	rig.faults.fail_with = ENOSPC;
+	begin(&rig, "ann", &t);
+	rig_run(&rig);
+	assert_int_equal(t.err.code, ENOSPC);
+	now = used(&rig, "ann");
+	assert_memory_equal(&now, &none, sizeof(none));
+	rig_close(&rig);
+}
+
+static void a_paused_sandbox_frees_its_processor_and_needs_it_again(void **state)
+{
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+	struct told t = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_CPU] = 250;
+	sb = make(&rig, "ann");
+	refused(&rig, "ann", QUOTA_CPU, 250, 250);
+	sandbox_pause(sb, rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.state, SANDBOX_PAUSED);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_CPU], 0);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_MEMORY], 64 * MIB);
+	(void)make(&rig, "ann");
+	t = (struct told){ 0 };
+	sandbox_resume(sb, rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.calls, 1);
+	assert_refused(&t.err, QUOTA_CPU, 250, 250);
+	assert_int_equal(rig_state(sb), SANDBOX_PAUSED);
+	/* Memory is allowed no more by now, but it has that already. */
+	rig.all->settings.quota = (struct quota){ .v = { [QUOTA_MEMORY] = 1 } };
+	t = (struct told){ 0 };
+	sandbox_resume(sb, rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.state, SANDBOX_RUNNING);
+	rig_close(&rig);
+}
+
+static void the_sums_are_right_again_after_a_restart(void **state)
+{
+	struct quota before, after;
+	struct sandbox_rig rig;
+	struct told t = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	(void)make(&rig, "ann");
+	sandbox_pause(make(&rig, "ann"), rig_told, &t);
+	rig_run(&rig);
+	end(&rig, make(&rig, "ann"));
+	before = used(&rig, "ann");
+	assert_int_equal(before.v[QUOTA_SANDBOXES], 2);
+	assert_int_equal(before.v[QUOTA_CPU], 250);
+	rig_death(&rig);
+	rig_birth(&rig);
+	rig_ready(&rig);
+	rig_run(&rig);
+	after = used(&rig, "ann");
+	assert_memory_equal(&after, &before, sizeof(after));
+	rig.all->settings.quota.v[QUOTA_SANDBOXES] = 2;
+	refused(&rig, "ann", QUOTA_SANDBOXES, 2, 2);
+	rig_close(&rig);
+}
+
+static void run(struct sandbox_rig *rig, struct sandbox *sb, struct exec_told *t)
+{
+	const struct exec_request req = { .kind = EXECUTION_COMMAND, .command = "true" };
+
+	*t = (struct exec_told){ 0 };
+	exec_start(sb, &req, rig_exec_told, t);
+	rig_run(rig);
+}
+
+static void executions_are_counted_from_midnight_to_midnight(void **state)
+{
+	const struct exec_request bad = { .kind = EXECUTION_COMMAND };
+	struct exec_told t;
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	rig.wall_ms = 20000LL * DAY_MS + DAY_MS - 2000;
+	rig.all->settings.quota.v[QUOTA_EXECUTIONS] = 2;
+	sb = make(&rig, "ann");
+	t = (struct exec_told){ 0 };
+	exec_start(sb, &bad, rig_exec_told, &t); /* never starts: does not count */
+	rig_run(&rig);
+	assert_int_equal(t.err.code, EINVAL);
+	run(&rig, sb, &t);
+	assert_int_equal(t.err.code, 0);
+	exec_told_done(&t);
+	run(&rig, sb, &t);
+	assert_int_equal(t.err.code, 0);
+	exec_told_done(&t);
+	run(&rig, sb, &t);
+	assert_refused(&t.err, QUOTA_EXECUTIONS, 2, 2);
+	rig.wall_ms += 2000;
+	run(&rig, sb, &t);
+	assert_int_equal(t.err.code, 0);
+	exec_told_done(&t);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_EXECUTIONS], 1);
+	rig_close(&rig);
+}
+
+static void todays_executions_are_known_after_a_restart(void **state)
+{
+	struct usage_row row = { .owner = "ann", .sandbox_id = "s1", .executions = 7 };
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	row.day = (int32_t)(rig.wall_ms / DAY_MS);
+	assert_int_equal(store_put_usage(&rig.store, &row, NULL, NULL), 0);
+	row.sandbox_id = "s2";
+	assert_int_equal(store_put_usage(&rig.store, &row, NULL, NULL), 0);
+	row.day--;
+	assert_int_equal(store_put_usage(&rig.store, &row, NULL, NULL), 0);
+	rig_death(&rig);
+	rig_birth(&rig);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_EXECUTIONS], 14);
+	assert_int_equal(used(&rig, "bob").v[QUOTA_EXECUTIONS], 0);
+	rig_ready(&rig);
+	rig_run(&rig);
+	rig_close(&rig);
+}
+
+static void bobs_is_larger(void *user, const char *owner, struct quota *ret)
+{
+	(void)user;
+	assert_int_equal(ret->v[QUOTA_SANDBOXES], 1);
+	if (strcmp(owner, "bob") == 0)
+		ret->v[QUOTA_SANDBOXES] = 2;
+}
+
+static void an_owner_may_have_a_quota_of_their_own(void **state)
+{
+	struct sandbox_rig rig;
+	struct quota q;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_SANDBOXES] = 1;
+	rig.all->quota_of = bobs_is_larger;
+	(void)make(&rig, "ann");
+	(void)make(&rig, "bob");
+	(void)make(&rig, "bob");
+	refused(&rig, "ann", QUOTA_SANDBOXES, 1, 1);
+	refused(&rig, "bob", QUOTA_SANDBOXES, 2, 2);
+	quota_of(rig.all, "bob", &q, NULL);
+	assert_int_equal(q.v[QUOTA_SANDBOXES], 2);
+	rig_close(&rig);
+}
+
+static void other_things_can_be_counted_too(void **state)
+{
+	struct err err = { 0 };
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_DISK] = 100;
+	assert_int_equal(quota_take(rig.all, "ann", QUOTA_DISK, 60, &err), 0);
+	assert_int_equal(quota_take(rig.all, "ann", QUOTA_DISK, 41, &err), -QUOTA_ERRNO);
+	assert_refused(&err, QUOTA_DISK, 100, 60);
+	assert_int_equal(quota_take(rig.all, "ann", QUOTA_DISK, UINT64_MAX, &err), -QUOTA_ERRNO);
+	quota_give(rig.all, "ann", QUOTA_DISK, 20);
+	assert_int_equal(quota_take(rig.all, "ann", QUOTA_DISK, 60, &err), 0);
+	quota_give(rig.all, "ann", QUOTA_DISK, UINT64_MAX);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 0);
+	rig_close(&rig);
+}
+
+static void what_is_no_refusal_is_not_read_as_one(void **state)
+{
+	static const char *const texts[] = { "",
+					     "cpu",
+					     "cpu:",
+					     "cpu: limit",
+					     "cpu: limit x",
+					     "cpu: limit 1",
+					     "cpu: limit 1, in use ",
+					     "gpu: limit 1, in use 1",
+					     "cpu: limit 99999999999999999999, in use 1" };
+	struct quota_refusal q = { .limit = 5 };
+	struct err err = { .code = QUOTA_ERRNO };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		(void)err_set(&err, QUOTA_ERRNO, "%s", texts[i]);
+		assert_int_equal(quota_refusal(&err, &q), -EINVAL);
+	}
+	(void)err_set(&err, EDQUOT, "cpu: limit 1, in use 1");
+	assert_int_equal(quota_refusal(&err, &q), -EINVAL);
+	assert_int_equal(q.limit, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_limit_on_sandboxes_is_reached_and_given_back),
+		cmocka_unit_test(two_requests_at_once_do_not_share_the_last_place),
+		cmocka_unit_test(what_could_not_be_made_counts_nothing),
+		cmocka_unit_test(a_paused_sandbox_frees_its_processor_and_needs_it_again),
+		cmocka_unit_test(the_sums_are_right_again_after_a_restart),
+		cmocka_unit_test(executions_are_counted_from_midnight_to_midnight),
+		cmocka_unit_test(todays_executions_are_known_after_a_restart),
+		cmocka_unit_test(an_owner_may_have_a_quota_of_their_own),
+		cmocka_unit_test(other_things_can_be_counted_too),
+		cmocka_unit_test(what_is_no_refusal_is_not_read_as_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
