@@ -111,15 +111,23 @@ bool file_job_run(struct file_job *j, const struct guest_file *f,
 
 /* ---- entries ---- */
 
+int file_join(char *dst, size_t size, const char *dir, const char *path)
+{
+	bool is_root = strcmp(dir, "/") == 0;
+
+	if (path[0] == '\0')
+		return str_copy(dst, size, dir);
+	return str_format(dst, size, "%s/%s", is_root ? "" : dir, path);
+}
+
 void file_entry_json(struct jw *w, const struct guest_entry *e, const char *dir)
 {
 	static const char *const types[] = { "file", "directory", "symlink", "other" };
 	char path[2 * FILE_PATH_MAX], mode[8];
-	bool is_root = dir && strcmp(dir, "/") == 0;
 
 	if (!dir)
 		jw_str_field(w, "path", e->path);
-	else if (str_format(path, sizeof(path), "%s/%s", is_root ? "" : dir, e->path) == 0)
+	else if (file_join(path, sizeof(path), dir, e->path) == 0)
 		jw_str_field(w, "path", path);
 	jw_str_field(w, "type", e->type < 4 ? types[e->type] : "other");
 	jw_uint_field(w, "size", e->size);

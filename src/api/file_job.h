@@ -39,6 +39,8 @@ void file_job_end(struct file_job *j); /* cancels what is under way */
 
 /* Copies an entry to the arena; -ENOMEM. */
 int file_entry_copy(struct arena *a, const struct guest_entry *from, struct guest_entry *ret);
+/* Where something is that was found below dir; "" is dir itself. -E2BIG */
+int file_join(char *dst, size_t size, const char *dir, const char *path);
 /* An entry as clients see it. dir: what its path is relative to; NULL: it is whole. */
 void file_entry_json(struct jw *w, const struct guest_entry *e, const char *dir);
 void file_reply_entry(struct api_call *c, int status, const struct guest_entry *e,

@@ -38,7 +38,7 @@ void api_exec_signal(struct api_call *c);
 void api_exec_cancel(struct api_call *c);
 void api_exec_wait(struct api_call *c);
 void api_exec_resize(struct api_call *c);
-/* files.c, file_get.c, upload.c, archive.c, watch.c */
+/* files.c, file_list.c, file_get.c, file_put.c, archive.c, watch.c */
 void api_file_list(struct api_call *c);
 void api_file_get(struct api_call *c);
 void api_file_put(struct api_call *c);
@@ -50,3 +50,9 @@ void api_archive_put(struct api_call *c);
 /* pty.c, stream.c */
 void api_pty(struct api_call *c);
 void api_stream(struct api_call *c);
+/* file_list.c, search.c, bundle.c */
+void api_find(struct api_call *c);
+void api_grep(struct api_call *c);
+void api_replace(struct api_call *c);
+void api_bundle_get(struct api_call *c);
+void api_bundle_put(struct api_call *c);

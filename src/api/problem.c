@@ -67,6 +67,7 @@ static const struct problem problems[] = {
 	{ EDQUOT, PROBLEM_IN_BOX, 409, NULL, 0 },
 	{ ECANCELED, PROBLEM_IN_BOX, 409, NULL, 0 },
 	{ EPIPE, PROBLEM_IN_BOX, 409, "the sandbox has ended", 0 },
+	{ ETIMEDOUT, PROBLEM_IN_BOX, 400, NULL, 0 }, /* a search that never ends */
 	{ EFBIG, PROBLEM_IN_BOX, 413, NULL, 0 },
 	{ EAGAIN, PROBLEM_IN_BOX, 429, "too much is under way in this sandbox", 1 },
 	{ ENOMEM, PROBLEM_IN_BOX, 503, "there is no memory left for this", 5 },

@@ -3,6 +3,7 @@
 #include "api/bodies.h"
 #include "api/handlers.h"
 #include "api/queries.h"
+#include "api/search_bodies.h"
 #include "auth/scope.h"
 
 #define V1 "/api/v1"
@@ -85,6 +86,17 @@ static const struct api_route routes[] = {
 	    "A directory as a tar stream", NULL, .query = query_tree, .media = TAR),
 	ROW("PUT", BOX "/archive", SCOPE_FILE_WRITE, 0, api_archive_put, NULL,
 	    "Unpack a tar stream", "Unpacked", .query = query_tree, .takes = TAR),
+	ROW("POST", BOX "/find", SCOPE_FILE_READ, 0, api_find, &body_find,
+	    "Files whose name, type, size or time fit", "FileList", .query = query_user),
+	ROW("POST", BOX "/grep", SCOPE_FILE_READ, 0, api_grep, &body_grep,
+	    "Lines of files that match", "GrepResult", .query = query_user),
+	ROW("POST", BOX "/replace", SCOPE_FILE_WRITE, 0, api_replace, &body_replace,
+	    "Another text for what matches, in one or many files", "ReplaceResult",
+	    .query = query_user),
+	ROW("POST", BOX "/bundle", SCOPE_FILE_READ, 0, api_bundle_get, &body_bundle_get,
+	    "Read several files", "Bundle", .query = query_user),
+	ROW("PUT", BOX "/bundle", SCOPE_FILE_WRITE, 0, api_bundle_put, &body_bundle,
+	    "Write several files", "Unpacked", .query = query_user),
 	ROW("GET", BOX "/pty", SCOPE_EXEC, ROUTE_SOCKET, api_pty, NULL, "A terminal", NULL,
 	    .query = query_pty),
 	ROW("GET", BOX "/stream", SCOPE_EXEC, ROUTE_SOCKET, api_stream, NULL,
