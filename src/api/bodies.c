@@ -4,6 +4,7 @@
 
 #include "auth/scope.h"
 #include "base/arena.h"
+#include "sandbox/pool.h"
 #include "sandbox/sandbox.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
@@ -186,6 +187,21 @@ const struct route_body body_key = {
 	.count = ARRAY_LEN(key_fields),
 	.size = sizeof(struct body_key),
 	.defaults = &key_defaults,
+};
+
+const struct route_body body_pool = {
+	.name = "WarmPoolRequest",
+	.fields = pool_fields,
+	.count = POOL_FIELDS,
+	.size = sizeof(struct pool_wish),
+	.defaults = &pool_defaults,
+};
+const struct route_body body_pool_patch = {
+	.name = "WarmPoolPatch",
+	.fields = pool_patch_fields,
+	.count = POOL_PATCH_FIELDS,
+	.size = sizeof(struct pool_patch),
+	.defaults = &pool_patch_defaults,
 };
 
 const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from)

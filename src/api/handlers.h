@@ -12,6 +12,13 @@ void api_metrics(struct api_call *c);
 void api_openapi(struct api_call *c);
 /* pool.c */
 void api_pool(struct api_call *c);
+/* warmpools.c */
+void api_warmpool_create(struct api_call *c);
+void api_warmpool_list(struct api_call *c);
+void api_warmpool_get(struct api_call *c);
+void api_warmpool_patch(struct api_call *c);
+void api_warmpool_delete(struct api_call *c);
+void api_warmpool_status(struct api_call *c);
 /* keys.c */
 void api_key_create(struct api_call *c);
 void api_key_list(struct api_call *c);
@@ -47,12 +54,12 @@ void api_file_change(struct api_call *c);
 void api_watch(struct api_call *c);
 void api_archive_get(struct api_call *c);
 void api_archive_put(struct api_call *c);
-/* pty.c, stream.c */
-void api_pty(struct api_call *c);
-void api_stream(struct api_call *c);
 /* file_list.c, search.c, bundle.c */
 void api_find(struct api_call *c);
 void api_grep(struct api_call *c);
 void api_replace(struct api_call *c);
 void api_bundle_get(struct api_call *c);
 void api_bundle_put(struct api_call *c);
+/* pty.c, stream.c */
+void api_pty(struct api_call *c);
+void api_stream(struct api_call *c);

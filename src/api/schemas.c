@@ -273,6 +273,45 @@ static const struct schema_field alive[] = {
 	FIELD("version", STRING),
 };
 
+static const struct schema_field scaling[] = {
+	FIELD("enabled", BOOL),
+	FIELD("targetUtilization", INT, .help = "per cent of those waiting that a peak takes"),
+	FIELD("scaleDownDelay", NUMBER, .help = "seconds of less demand before it shrinks"),
+};
+
+static const struct schema_field warm_pool[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("runtime", STRING),
+	FIELD("template", STRING, .help = "the same"),
+	FIELD("minSize", INT),
+	FIELD("maxSize", INT),
+	FIELD("securityLevel", STRING),
+	FIELD("preloadPackages", STRINGS),
+	FIELD("autoScaling", OBJECT, .ref = "AutoScaling"),
+	FIELD("createdAt", TIME),
+	FIELD("updatedAt", TIME),
+};
+
+static const struct schema_field warm_pool_list[] = {
+	FIELD("items", LIST, .ref = "WarmPool"),
+	NEXT,
+};
+
+static const struct schema_field warm_pool_status[] = {
+	FIELD("ready", INT, .help = "boxes that wait"),
+	FIELD("building", INT),
+	FIELD("claimed", INT, .help = "boxes that are in use"),
+	FIELD("target", INT, .help = "how many are to wait, by the claims of late"),
+	FIELD("hits", INT),
+	FIELD("misses", INT),
+	FIELD("hitRate", NUMBER | NIL, .help = "null before the first claim"),
+	FIELD("timeToReadyMs", NUMBER, .help = "to make a box, lately"),
+	FIELD("availablePods", INT, .help = "ready, as others call it"),
+	FIELD("assignedPods", INT, .help = "claimed"),
+	FIELD("pendingPods", INT, .help = "building"),
+};
+
 static const struct schema_field ready[] = {
 	FIELD("status", STRING, .choices = health),
 	FIELD("version", STRING, .optional = 1),
@@ -307,11 +346,22 @@ static const struct schema schemas[] = {
 	SCHEMA("File", "An entry of a directory", file),
 	SCHEMA("FileList", "Entries, sorted by path", file_list),
 	SCHEMA("Unpacked", "What an archive brought", unpacked),
+	SCHEMA("GrepLine", "A line that matches, or one around it", found_line),
+	SCHEMA("GrepResult", "Lines that match, file by file", grep_result),
+	SCHEMA("ReplacedFile", "A file that was changed", replaced_file),
+	SCHEMA("SkippedFile", "A file that was left alone", skipped_file),
+	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
+	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
+	SCHEMA("Bundle", "Several files", bundle),
 	SCHEMA("Key", "An API key, without the key", key),
 	SCHEMA("KeyList", "A page of keys, newest first", key_list),
 	SCHEMA("User", "Who is asking", user),
 	SCHEMA("Pool", "Finished boxes of one template", pool),
 	SCHEMA("PoolList", "The warm pools", pool_list),
+	SCHEMA("AutoScaling", "How a warm pool follows the demand", scaling),
+	SCHEMA("WarmPool", "How many finished boxes of a template wait", warm_pool),
+	SCHEMA("WarmPoolList", "A page of warm pools, newest first", warm_pool_list),
+	SCHEMA("WarmPoolStatus", "How a warm pool does", warm_pool_status),
 	SCHEMA("Health", "The process answers", alive),
 	SCHEMA("Ready", "Whether there is work to be had", ready),
 };
@@ -329,10 +379,3 @@ const struct schema *schema_find(const char *name)
 			return &schemas[i];
 	return NULL;
 }
-	SCHEMA("GrepLine", "A line that matches, or one around it", found_line),
-	SCHEMA("GrepResult", "Lines that match, file by file", grep_result),
-	SCHEMA("ReplacedFile", "A file that was changed", replaced_file),
-	SCHEMA("SkippedFile", "A file that was left alone", skipped_file),
-	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
-	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
-	SCHEMA("Bundle", "Several files", bundle),

@@ -60,7 +60,7 @@ int box_launcher(const struct template_spec *t, uint32_t pool, struct launcher *
 {
 	_cleanup_(launcher_stop_p) struct launcher *l = NULL;
 	const struct launcher_options o = { 0 };
-	struct pool_spec p = { t->id, pool, pool, QUIET_MS };
+	struct pool_spec p = { t->id, pool, pool, QUIET_MS, 0 };
 	int r = launcher_start(&o, &l, err);
 
 	if (r == 0)

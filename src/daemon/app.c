@@ -307,6 +307,9 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .output_max = c->max_output_bytes,
 			      .retention_ms = c->retention_ms,
 			      .limits = c->limits,
+			      .pool_min = c->pool_min,
+			      .pool_max = c->pool_max,
+			      .pool_quiet_ms = (uint32_t)c->pool_quiet_ms,
 			      .spool_fd = a->spool_fd },
 	};
 

@@ -2,12 +2,15 @@
 
 #include <string.h>
 
+#define UTILIZATION 80u
+
 void poolsize_init(struct poolsize *p, uint32_t min, uint32_t max, uint32_t quiet_ms)
 {
 	memset(p, 0, sizeof(*p));
 	p->min = min;
 	p->max = max > min ? max : min;
 	p->quiet_ms = quiet_ms;
+	p->utilization = UTILIZATION;
 }
 
 static void advance(struct poolsize *p, uint64_t now_ms)
@@ -33,6 +36,7 @@ void poolsize_made(struct poolsize *p, uint64_t took_ns)
 	uint32_t ms = (uint32_t)(took_ns / 1000000);
 
 	p->make_ms = (7 * p->make_ms + ms) / 8;
+	p->make_us = p->make_us ? (7 * p->make_us + took_ns / 1000) / 8 : took_ns / 1000;
 }
 
 /* Claims that can come in while one box is made: the busiest run of slots of that length. */
@@ -50,7 +54,7 @@ static uint32_t demand(const struct poolsize *p)
 		if (sum > best)
 			best = sum;
 	}
-	return best + best / 4;
+	return (uint32_t)(100ull * best / p->utilization);
 }
 
 uint32_t poolsize_target(struct poolsize *p, uint64_t now_ms)

@@ -204,6 +204,8 @@ static int on_pool(struct launch *l, struct request *q, struct err *err)
 	if (!t)
 		return -ENOENT;
 	poolsize_init(&t->size, spec.min, spec.max, spec.quiet_ms);
+	if (spec.utilization > 0)
+		t->size.utilization = spec.utilization;
 	t->failures = 0;
 	send_ok(l, q->id);
 	return 0;
@@ -221,7 +223,8 @@ static int on_pool_state(struct launch *l, struct request *q, struct err *err)
 	s = (struct pool_state){
 		t->ready_count,   t->building_count,
 		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
-		t->hits,          t->misses
+		t->hits,          t->misses,
+		t->size.make_us
 	};
 	send_frame(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s), NULL, 0);
 	return 0;

@@ -4,17 +4,31 @@
 #include <stdlib.h>
 
 #include "base/str.h"
+#include "sandbox/layers.h"
+#include "sandbox/recipe.h"
 #include "sandbox/registry.h"
 
 #define ASKS_MAX 8192u
+
+/* The texts of a claim or a template that has more than most. */
+struct ask_texts {
+	struct layers layers;
+	char preload[RECIPE_PRELOAD_MAX + 1];
+	char volume_ids[VOLUMES_MAX][ID_LEN + 1];
+	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
+};
 
 struct ask_call {
 	struct flight flight;
 	struct list node; /* in sandboxes.asks */
 	enum ask_kind kind;
-	char box_id[ID_LEN + 1], tag[TAG_MAX + 1];
+	char box_id[ID_LEN + 1], disk_id[ID_LEN + 1], tag[TAG_MAX + 1];
 	struct launch_spec spec;
-	uint32_t template_id;
+	struct template_spec template;
+	struct pool_spec pool;
+	uint32_t template_id, flags;
+	uint64_t bytes;
+	struct ask_texts *texts; /* owned or NULL */
 	provider_cb then;
 	void (*drop)(void *user);
 	void *user;
@@ -24,7 +38,8 @@ struct ask_call {
 
 struct err ask_error(const struct provider_reply *r)
 {
-	static const int told_as_they_are[] = { ERANGE, EDQUOT, EPIPE, EAGAIN, ENOMEM };
+	static const int told_as_they_are[] = { ERANGE, EDQUOT, EPIPE,     EAGAIN,
+						ENOMEM, EBUSY,  EOPNOTSUPP };
 	struct err err = { 0 };
 	int code = EREMOTEIO;
 
@@ -33,6 +48,38 @@ struct err ask_error(const struct provider_reply *r)
 			code = -r->code;
 	(void)err_set(&err, code, "%s", r->text);
 	return err;
+}
+
+/* What concerns templates and what lies on disks. */
+static int submit_disk(struct ask_call *c, provider_cb cb, struct err *err)
+{
+	const struct provider *p = &c->flight.all->provider;
+	const struct provider_ops *ops = p->ops;
+	struct snapshot_spec snapshot = { c->box_id, c->disk_id, c->flags };
+	struct volume_spec volume = { c->disk_id, c->bytes };
+
+	switch (c->kind) {
+	case ASK_DEFINE:
+		return ops->define(p->self, &c->template, -1, cb, c, err);
+	case ASK_UNDEFINE:
+		return ops->undefine(p->self, c->template_id, cb, c, err);
+	case ASK_POOL_SET:
+		return ops->pool(p->self, &c->pool, cb, c, err);
+	case ASK_SNAPSHOT:
+		return ops->snapshot(p->self, &snapshot, cb, c, err);
+	case ASK_LAYER_DROP:
+		return ops->drop_layer(p->self, c->disk_id, cb, c, err);
+	case ASK_LAYERS:
+		return ops->layers(p->self, cb, c, err);
+	case ASK_VOLUME_MAKE:
+		return ops->make_volume(p->self, &volume, cb, c, err);
+	case ASK_VOLUME_DROP:
+		return ops->drop_volume(p->self, c->disk_id, cb, c, err);
+	case ASK_VOLUMES:
+		return ops->volumes(p->self, cb, c, err);
+	default:
+		return -EINVAL;
+	}
 }
 
 static int submit(struct ask_call *c, provider_cb cb, struct err *err)
@@ -57,10 +104,15 @@ static int submit(struct ask_call *c, provider_cb cb, struct err *err)
 		return ops->usage(p->self, c->box_id, cb, c, err);
 	case ASK_POOL:
 		return ops->pool_state(p->self, c->template_id, cb, c, err);
-	case ASK_KIND_COUNT:
-		break;
+	default:
+		return submit_disk(c, cb, err);
 	}
-	return -EINVAL;
+}
+
+static void ask_free(struct ask_call *c)
+{
+	free(c->texts);
+	free(c);
 }
 
 /* Ends the call: out of the tables first, for then() may do anything. */
@@ -75,7 +127,7 @@ static void finish(struct ask_call *c, const struct provider_reply *r)
 	} else if (c->drop) {
 		c->drop(c->user);
 	}
-	free(c);
+	ask_free(c);
 }
 
 static void refuse(struct ask_call *c, int code, const char *text)
@@ -120,31 +172,77 @@ static void start(struct ask_call *c)
 		refuse(c, r, err.code ? err.text : "the launcher is not there");
 }
 
-void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user)
+static void copy_layers(struct ask_texts *t, struct layer_list *list)
 {
-	struct ask_call *c = all->n_asks < ASKS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	for (uint32_t i = 0; i < list->count; i++)
+		(void)layers_push(&t->layers, list->ids[i]);
+	*list = layers_list(&t->layers);
+}
 
-	if (!c) {
-		struct provider_reply r = { .code = -EAGAIN,
-					    .text = "too many requests to the launcher wait" };
+static void copy_volumes(struct ask_texts *t, struct launch_spec *spec)
+{
+	for (uint32_t i = 0; i < spec->n_volumes; i++) {
+		struct launch_volume *v = &spec->volumes[i];
 
-		then(user, &r);
-		return;
+		(void)str_copy(t->volume_ids[i], sizeof(t->volume_ids[i]), v->id);
+		(void)str_copy(t->volume_paths[i], sizeof(t->volume_paths[i]), v->path);
+		v->id = t->volume_ids[i];
+		v->path = t->volume_paths[i];
 	}
-	c->kind = a->kind;
-	c->template_id = a->template_id;
-	c->is_impatient = a->is_impatient;
-	c->then = then;
-	c->drop = a->drop;
-	c->user = user;
-	c->until_ms = now_ms(all) + PROVIDER_PATIENCE_MS;
+}
+
+/* All that is borrowed for the time of the call; what does not fit was checked before. */
+static int copy(struct ask_call *c, const struct ask *a)
+{
+	bool has_texts =
+		a->template || (a->spec && (a->spec->layers.count > 0 || a->spec->n_volumes > 0));
+
 	if (a->box_id)
 		(void)str_copy(c->box_id, sizeof(c->box_id), a->box_id);
+	if (a->disk_id)
+		(void)str_copy(c->disk_id, sizeof(c->disk_id), a->disk_id);
+	if (has_texts && !(c->texts = calloc(1, sizeof(*c->texts))))
+		return -ENOMEM;
 	if (a->spec) {
 		c->spec = *a->spec;
 		(void)str_copy(c->tag, sizeof(c->tag), a->spec->tag);
 		c->spec.tag = c->tag;
 	}
+	if (a->spec && has_texts) {
+		copy_layers(c->texts, &c->spec.layers);
+		copy_volumes(c->texts, &c->spec);
+	}
+	if (a->template) {
+		c->template = *a->template;
+		copy_layers(c->texts, &c->template.layers);
+		(void)str_copy(c->texts->preload, sizeof(c->texts->preload), a->template->preload);
+		c->template.preload = c->texts->preload;
+	}
+	return 0;
+}
+
+void ask_provider(struct sandboxes *all, const struct ask *a, provider_cb then, void *user)
+{
+	struct ask_call *c = all->n_asks < ASKS_MAX ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c || copy(c, a) < 0) {
+		struct provider_reply r = { .code = -EAGAIN,
+					    .text = "too many requests to the launcher wait" };
+
+		free(c);
+		then(user, &r);
+		return;
+	}
+	c->kind = a->kind;
+	c->pool = a->pool;
+	c->template_id = a->template_id;
+	c->flags = a->flags;
+	c->bytes = a->bytes;
+	c->is_impatient = a->is_impatient;
+	c->then = then;
+	c->drop = a->drop;
+	c->user = user;
+	c->until_ms = now_ms(all) + PROVIDER_PATIENCE_MS;
 	flight_begin(all, &c->flight);
 	list_push_back(&all->asks, &c->node);
 	all->n_asks++;
@@ -188,7 +286,7 @@ void ask_drop(struct sandboxes *all)
 		list_remove(&c->flight.node);
 		if (c->drop)
 			c->drop(c->user);
-		free(c);
+		ask_free(c);
 	}
 }
 

@@ -11,7 +11,7 @@
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static int check_name(const char *name, struct err *err)
+int check_name(const char *name, struct err *err)
 {
 	size_t n = strlen(name);
 

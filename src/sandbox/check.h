@@ -14,6 +14,7 @@ struct sandbox_settings;
 #define METADATA_BYTES_MAX (16u << 10)
 #define METADATA_NAME_MAX 128u
 
+int check_name(const char *name, struct err *err); /* "" is none */
 int check_env(const struct sandbox_pair *items, size_t n, struct err *err);
 int check_metadata(const struct sandbox_pair *items, size_t n, struct err *err);
 int check_timeout(const struct sandbox_settings *s, uint64_t timeout_ms, struct err *err);

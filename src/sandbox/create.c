@@ -9,12 +9,14 @@
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
+#include "sandbox/slot.h"
 
 /* Undoes all of it: no box, no struct, and the callers know why. */
 static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 {
 	struct sandboxes *all = sb->all;
 
+	slot_drop(all, sb->template_id);
 	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS(stage));
 	sandbox_set_state(sb, SANDBOX_FAILED);
 	sandbox_tell(sb, WAIT_CREATE, err);
@@ -42,6 +44,8 @@ static void on_recorded(struct sandbox *sb, int r)
 	struct err err = record_error(r);
 	uint64_t now = clock_now_ns();
 
+	if (r == 0)
+		slot_drop(sb->all, sb->template_id);
 	if (sb->is_died && r == 0) {
 		fail_died(sb);
 		return;
@@ -83,7 +87,9 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	int r = reply->code;
 
 	sb->claim_us = (clock_now_ns() - sb->began_ns) / 1000;
-	if (r < 0)
+	if (r == -ENOENT && slot_error(sb->all, sb->template_id, &err) < 0)
+		r = -err.code; /* why there is no such template */
+	else if (r < 0)
 		err = ask_error(reply);
 	else
 		r = take_box(sb, reply->box, &err);
@@ -118,12 +124,11 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	(void)str_copy(sb->key_id, sizeof(sb->key_id), req->key_id ? req->key_id : "");
 	(void)str_copy(sb->name, sizeof(sb->name), req->name);
 	(void)str_copy(sb->template, sizeof(sb->template), t->name);
-	sb->template_id = t->id;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
-	return 0;
+	return template_slot(sb->all, t->name, &sb->template_id, err);
 }
 
 static void begin(struct sandbox *sb, const struct sandbox_request *req)
@@ -184,6 +189,7 @@ static struct sandbox *make(struct sandboxes *all, const struct sandbox_request 
 		quota_settle(sb);
 		return sb;
 	}
+	slot_drop(all, sb->template_id);
 	sandbox_unref(sb);
 	return NULL;
 }

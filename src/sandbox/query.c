@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "sandbox/ask.h"
+#include "sandbox/pool.h"
 #include "sandbox/row.h"
 
 typedef void (*get_cb)(void *user, const struct sandbox_info *info, const struct err *err);
@@ -338,6 +339,7 @@ void sandboxes_pool_state(struct sandboxes *all, const char *template,
 			  void *user)
 {
 	struct pool_get *p = calloc(1, sizeof(*p));
+	const struct pool *pool;
 
 	if (!p) { /* NOTE: from inside the call, which without memory cannot be helped. */
 		cb(user, NULL, &(struct err){ ENOMEM, "out of memory" });
@@ -352,9 +354,10 @@ void sandboxes_pool_state(struct sandboxes *all, const char *template,
 		later_post(all, &p->later, run_pool);
 		return;
 	}
+	pool = pool_of_template(all, p->row->name);
 	ask_provider(all,
 		     &(struct ask){ .kind = ASK_POOL,
-				    .template_id = p->row->id,
+				    .template_id = pool && pool->slot ? pool->slot : p->row->id,
 				    .is_impatient = true,
 				    .drop = free },
 		     on_pool, p);

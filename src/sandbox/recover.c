@@ -10,6 +10,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/registry.h"
 #include "sandbox/row.h"
+#include "sandbox/slot.h"
 
 #define ATTACH_AT_ONCE 32u
 
@@ -427,6 +428,7 @@ void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 	all->has_provider = true;
 	all->recovery.done = done;
 	all->recovery.user = user;
+	slots_tell(all); /* first: what asks for boxes of them comes behind */
 	list(all);
 }
 

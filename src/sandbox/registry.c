@@ -14,6 +14,10 @@
 #include "provider/guest_client.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
+#include "sandbox/layers.h"
+#include "sandbox/objects.h"
+#include "sandbox/pool.h"
+#include "sandbox/slot.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
 #define NAME_KEY_MAX (SANDBOX_OWNER_MAX + SANDBOX_NAME_MAX + 2)
@@ -273,7 +277,26 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->by_name = map_create(TABLE_MAX);
 	all->by_box = map_create(TABLE_MAX);
 	all->output_budget = output_budget_create(all->settings.output_max);
+	all->layers = map_create(TABLE_MAX);
+	all->slots = slots_create();
 	return all;
+}
+
+static int open_objects(struct sandboxes *all, struct err *err)
+{
+	/* In this order: what comes later names what was before. */
+	static const struct object_kind *const kinds[OBJECTS_COUNT] = { [OBJECTS_POOL] =
+										&pool_kind };
+	int r = 0;
+
+	for (int i = 0; i < OBJECTS_COUNT && r == 0; i++)
+		r = objects_create(all, kinds[i], &all->objects[i], err);
+	return r;
+}
+
+struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)
+{
+	return all->objects[set];
 }
 
 int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, struct err *err)
@@ -282,7 +305,7 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	int r;
 
 	if (!all || !all->by_id || !all->by_name || !all->by_box || !all->output_budget ||
-	    !all->quota)
+	    !all->layers || !all->slots || !all->quota)
 		return err_sys(err, ENOMEM, "the sandboxes' registry");
 	r = spec_fill_limits(&all->settings.limits, NULL, err);
 	if (r < 0)
@@ -290,6 +313,9 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	r = open_timers(all);
 	if (r < 0)
 		return err_sys(err, r, "the sandboxes' timers");
+	r = open_objects(all, err);
+	if (r < 0)
+		return r;
 	r = recover_load(all, err);
 	if (r < 0)
 		return r;
@@ -326,6 +352,10 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);
 	(void)output_budget_unref(all->output_budget);
+	for (int i = 0; i < OBJECTS_COUNT; i++)
+		(void)objects_free(all->objects[i]);
+	(void)slots_free(all->slots);
+	layers_forget(all);
 	(void)quota_book_free(all->quota);
 	free(all);
 	return NULL;

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "sandbox/objects.h"
 #include "sandbox/pairs.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/template.h"
@@ -22,6 +23,7 @@ struct execution;
 struct guest_client;
 struct map;
 struct output_budget;
+struct slots;
 
 #define SANDBOX_TEMPLATE_MAX 63
 #define SANDBOX_TEXT_MAX 239        /* bytes of a reason */
@@ -94,6 +96,10 @@ struct sandboxes {
 	size_t n_running;                    /* executions */
 	struct output_budget *output_budget; /* owned: of all that is kept of executions here */
 	struct list strays; /* owned: executions whose sandbox is gone, not yet recorded */
+
+	struct map *layers;                     /* owned: how many name a layer, by its id */
+	struct slots *slots;                    /* owned: the launcher's templates */
+	struct objects *objects[OBJECTS_COUNT]; /* owned */
 
 	struct list flights; /* calls to store and provider that are not back */
 	struct list asks;    /* of these, calls to the provider */
@@ -267,3 +273,5 @@ void resume_linked(struct sandbox *sb); /* waits_for_link is over */
 
 void files_fail(struct sandbox *sb, const char *why);
 void files_drop(struct sandbox *sb); /* without a word */
+
+

@@ -35,6 +35,9 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t output_max;   /* of all that have not been recorded, together */
 	uint64_t retention_ms; /* how long what has ended is remembered */
 	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
+	uint32_t pool_min;     /* boxes that wait: of the default template, */
+	uint32_t pool_max;     /* and at most of any without a pool of its own */
+	uint32_t pool_quiet_ms;
 	struct quota quota;    /* of every owner: 0 is no limit */
 	int spool_fd;          /* borrowed: directory of output that outlives us */
 };

@@ -280,6 +280,7 @@ long launch_put_pool(void *data, size_t cap, uint32_t id, const struct pool_spec
 	wr_u32(&w, p->min);
 	wr_u32(&w, p->max);
 	wr_u32(&w, p->quiet_ms);
+	wr_u32(&w, p->utilization);
 	return wire_finish(&w);
 }
 
@@ -292,8 +293,10 @@ int launch_get_pool(struct rd *r, struct pool_spec *ret)
 	p.min = rd_u32(r);
 	p.max = rd_u32(r);
 	p.quiet_ms = rd_u32(r);
+	p.utilization = rd_u32(r);
 	n = rd_end(r);
-	if (n == 0 && (!template_id_is_valid(p.template_id) || p.min > p.max))
+	if (n == 0 &&
+	    (!template_id_is_valid(p.template_id) || p.min > p.max || p.utilization > 100))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = p;
@@ -454,6 +457,7 @@ long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct poo
 	wr_u32(&w, s->target);
 	wr_u64(&w, s->hits);
 	wr_u64(&w, s->misses);
+	wr_u64(&w, s->make_us);
 	return wire_finish(&w);
 }
 
@@ -468,6 +472,7 @@ int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 	s.target = rd_u32(r);
 	s.hits = rd_u64(r);
 	s.misses = rd_u64(r);
+	s.make_us = rd_u64(r);
 	n = rd_end(r);
 	if (n == 0)
 		*ret = s;

@@ -109,7 +109,8 @@ struct template_spec {
 struct pool_spec {
 	uint32_t template_id;
 	uint32_t min, max;
-	uint32_t quiet_ms; /* how long demand must have fallen before the pool shrinks */
+	uint32_t quiet_ms;    /* how long demand must have fallen before the pool shrinks */
+	uint32_t utilization; /* per cent of those waiting that a peak is to take; 0: the usual */
 };
 
 enum launch_flag {
@@ -212,6 +213,7 @@ struct box_usage {
 struct pool_state {
 	uint32_t ready, building, claimed, target;
 	uint64_t hits, misses;
+	uint64_t make_us; /* to make a box, lately; 0: none was made */
 };
 
 enum launch_cgroup { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };

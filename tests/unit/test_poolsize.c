@@ -52,6 +52,20 @@ static void the_pool_shrinks_only_after_a_quiet_time(void **state)
 	assert_int_equal(poolsize_target(&p, 5000 + 60001), 1);
 }
 
+static void what_a_peak_may_take_says_how_many_more_wait(void **state)
+{
+	struct poolsize p;
+
+	(void)state;
+	poolsize_init(&p, 0, 100, 1000);
+	p.utilization = 50;
+	for (int i = 0; i < 10; i++)
+		poolsize_claimed(&p, 5000);
+	assert_int_equal(poolsize_target(&p, 5000), 20);
+	p.utilization = 100;
+	assert_int_equal(poolsize_target(&p, 7000), 10);
+}
+
 static void boxes_that_take_long_to_make_need_more_of_them_waiting(void **state)
 {
 	struct poolsize quick, slow;
@@ -75,6 +89,7 @@ int main(void)
 		cmocka_unit_test(a_burst_raises_the_target_above_itself),
 		cmocka_unit_test(the_maximum_is_never_passed),
 		cmocka_unit_test(the_pool_shrinks_only_after_a_quiet_time),
+		cmocka_unit_test(what_a_peak_may_take_says_how_many_more_wait),
 		cmocka_unit_test(boxes_that_take_long_to_make_need_more_of_them_waiting),
 	};
 

@@ -21,7 +21,7 @@ static const struct template_spec template_example = {
 	TEMPLATE_MAX,         ROOT_DIR,       LEVEL_HIGH, NET_HOST,
 	TEMPLATE_WARM_PYTHON, LIMITS_EXAMPLE, "os.path",  { 1, { BOX_ID } }
 };
-static const struct pool_spec pool_example = { 1, 2, 8, 5000 };
+static const struct pool_spec pool_example = { 1, 2, 8, 5000, 80 };
 static const struct launch_spec claim_example = { 3,
 						  LAUNCH_COLD,
 						  LIMITS_EXAMPLE,
@@ -36,7 +36,7 @@ static const struct launch_box_info box_info_example = { BOX_ID,         "web-1"
 							 LIMITS_EXAMPLE, 1,       1 };
 static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
 						 1, "not ours" };
-static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX };
+static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7 };
 static const struct box_usage usage_example = { 1, 2, UINT64_MAX, 4, 5 };
 
 static uint8_t frame[WIRE_FRAME_MAX];

@@ -1,0 +1,493 @@
+#include "sandbox/objects.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "sandbox/registry.h"
+#include "store/store.h"
+
+#define NAME_KEY_MAX (OBJECT_OWNER_MAX + OBJECT_NAME_MAX + 2)
+
+struct objects {
+	struct sandboxes *all; /* borrowed */
+	const struct object_kind *kind;
+	struct list list; /* owned struct object, oldest first */
+	struct map *by_id, *by_name;
+};
+
+static void changed(struct objects *t, void *before, void *now)
+{
+	if (t->kind->changed)
+		t->kind->changed(t->all, before, now);
+}
+
+/* ---- the table ---- */
+
+static void object_free(const struct object_kind *kind, struct object *o)
+{
+	if (!o)
+		return;
+	if (o->data)
+		kind->free(o->data);
+	free(o->text);
+	free(o);
+}
+
+/* As in registry.c: between owner and name stands what neither can hold. */
+static size_t name_key(char key[NAME_KEY_MAX], const char *owner, const char *name)
+{
+	size_t begin = strlen(owner) + 1, n = strlen(name);
+
+	if (n == 0 || begin + n > NAME_KEY_MAX)
+		return 0;
+	memcpy(key, owner, begin);
+	memcpy(key + begin, name, n);
+	return begin + n;
+}
+
+static int link_object(struct objects *t, struct object *o)
+{
+	char key[NAME_KEY_MAX];
+	size_t n = name_key(key, o->owner, o->name);
+	int r = map_put(t->by_id, o->id, strlen(o->id), o, NULL);
+
+	if (r == 0 && n > 0)
+		r = map_put(t->by_name, key, n, o, NULL);
+	if (r < 0) {
+		(void)map_remove(t->by_id, o->id, strlen(o->id));
+		return r;
+	}
+	list_push_back(&t->list, &o->node);
+	return 0;
+}
+
+static void unlink_object(struct objects *t, struct object *o)
+{
+	char key[NAME_KEY_MAX];
+	size_t n = name_key(key, o->owner, o->name);
+
+	list_remove(&o->node);
+	(void)map_remove(t->by_id, o->id, strlen(o->id));
+	if (n > 0 && map_get(t->by_name, key, n) == o)
+		(void)map_remove(t->by_name, key, n);
+	object_free(t->kind, o);
+}
+
+/* -EINVAL, -E2BIG, -ENOMEM. */
+static int make(struct objects *t, const struct object_put *put, struct object **ret)
+{
+	struct object *o = calloc(1, sizeof(*o));
+	int r = o ? 0 : -ENOMEM;
+
+	if (r == 0 && put->id)
+		r = str_copy(o->id, sizeof(o->id), put->id);
+	else if (r == 0)
+		id_make(o->id);
+	if (r == 0)
+		r = str_copy(o->owner, sizeof(o->owner), put->owner);
+	if (r == 0)
+		r = str_copy(o->name, sizeof(o->name), put->name);
+	if (r == 0 && !(o->text = str_dup(str_of(put->text))))
+		r = -ENOMEM;
+	if (r == 0)
+		r = t->kind->parse(o->text, &o->data);
+	if (r < 0) {
+		object_free(t->kind, o);
+		return r;
+	}
+	o->state = put->state;
+	*ret = o;
+	return 0;
+}
+
+struct loading {
+	struct objects *t;
+	int r;
+};
+
+static void on_row(void *user, const struct object_row *row)
+{
+	struct loading *l = user;
+	struct object_put put = { row->id, row->owner, row->name, row->state, row->text };
+	struct object *o = NULL;
+	int r = make(l->t, &put, &o);
+
+	if (r == 0) {
+		o->created_ms = row->created_ms;
+		o->updated_ms = row->updated_ms;
+		r = link_object(l->t, o);
+		if (r < 0)
+			object_free(l->t->kind, o);
+		else
+			changed(l->t, NULL, o->data);
+	}
+	if (r == -EINVAL || r == -E2BIG)
+		log_warn("sandbox", "%s %s is left out: its record is damaged", l->t->kind->noun,
+			 row->id);
+	else if (r < 0)
+		l->r = r;
+}
+
+int objects_create(struct sandboxes *all, const struct object_kind *kind, struct objects **ret,
+		   struct err *err)
+{
+	struct objects *t = calloc(1, sizeof(*t));
+	struct loading l = { .t = t };
+	int r;
+
+	if (!t)
+		return err_sys(err, ENOMEM, "%ss", kind->noun);
+	t->all = all;
+	t->kind = kind;
+	list_init(&t->list);
+	t->by_id = map_create(kind->max + 1);
+	t->by_name = map_create(kind->max + 1);
+	if (!t->by_id || !t->by_name)
+		r = err_sys(err, ENOMEM, "%ss", kind->noun);
+	else
+		r = store_load_objects(all->store, kind->name, on_row, &l, err);
+	if (r == 0 && l.r < 0)
+		r = err_sys(err, l.r, "load %ss", kind->noun);
+	if (r < 0) {
+		(void)objects_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+struct objects *objects_free(struct objects *t)
+{
+	if (!t)
+		return NULL;
+	LIST_FOREACH (&t->list, o, struct object, node)
+		object_free(t->kind, o);
+	(void)map_free(t->by_id);
+	(void)map_free(t->by_name);
+	free(t);
+	return NULL;
+}
+
+/* ---- looking ---- */
+
+struct object *objects_by_name(struct objects *t, const char *owner, const char *name)
+{
+	char key[NAME_KEY_MAX];
+	size_t n = name_key(key, owner, name);
+	struct object *o = n > 0 ? map_get(t->by_name, key, n) : NULL;
+
+	return o && !o->is_new ? o : NULL;
+}
+
+struct object *objects_find(struct objects *t, const char *id_or_name, const char *owner)
+{
+	struct object *o = map_get(t->by_id, id_or_name, strlen(id_or_name));
+
+	if (o && (o->is_new || (owner && strcmp(o->owner, owner) != 0)))
+		o = NULL;
+	return o || !owner ? o : objects_by_name(t, owner, id_or_name);
+}
+
+static bool matches(const struct object *o, const struct object_filter *f)
+{
+	if (o->is_new)
+		return false;
+	if (f->owner && strcmp(o->owner, f->owner) != 0 &&
+	    !(f->also && strcmp(o->owner, f->also) == 0))
+		return false;
+	if (f->before_ms == 0 || o->created_ms < f->before_ms)
+		return true;
+	return o->created_ms == f->before_ms && f->before_id && strcmp(o->id, f->before_id) < 0;
+}
+
+static bool is_newer(const struct object *a, const struct object *b)
+{
+	if (a->created_ms != b->created_ms)
+		return a->created_ms > b->created_ms;
+	return strcmp(a->id, b->id) > 0;
+}
+
+/* The list is nearly in order: those of one millisecond are not, by id. */
+size_t objects_list(const struct objects *t, const struct object_filter *f, struct object **ret,
+		    size_t cap, bool *ret_more)
+{
+	size_t n = 0;
+
+	*ret_more = false;
+	for (struct list *p = t->list.prev; p != &t->list; p = p->prev) {
+		struct object *o = LIST_ENTRY(p, struct object, node);
+		size_t at = n;
+
+		if (!matches(o, f))
+			continue;
+		if (n == cap && !is_newer(o, ret[n - 1])) {
+			*ret_more = true;
+			if (o->created_ms < ret[n - 1]->created_ms)
+				break;
+			continue;
+		}
+		if (n == cap) {
+			*ret_more = true;
+			at = --n;
+		}
+		for (; at > 0 && is_newer(o, ret[at - 1]); at--)
+			ret[at] = ret[at - 1];
+		ret[at] = o;
+		n++;
+	}
+	return n;
+}
+
+struct object *objects_search(struct objects *t,
+			      bool (*is_it)(const struct object *o, const void *arg),
+			      const void *arg)
+{
+	LIST_FOREACH (&t->list, o, struct object, node)
+		if (!o->is_new && is_it(o, arg))
+			return o;
+	return NULL;
+}
+
+void objects_each(struct objects *t, void (*each)(void *user, struct object *o), void *user)
+{
+	LIST_FOREACH (&t->list, o, struct object, node)
+		if (!o->is_new)
+			each(user, o);
+}
+
+/* ---- changing ---- */
+
+struct object_write {
+	struct flight flight;
+	struct objects *t;              /* borrowed: good while the flight's registry is */
+	const struct object_kind *kind; /* borrowed, for ever */
+	struct object *o;               /* borrowed: marked, so nobody removes it */
+	struct object *fresh;           /* owned: what it is replaced with; NULL */
+	bool is_removal;
+	object_cb cb;
+	void *user;
+};
+
+static void write_free(struct object_write *w)
+{
+	object_free(w->kind, w->fresh);
+	free(w);
+}
+
+/* What was written is so from now on. */
+static void apply(struct object_write *w)
+{
+	struct object *o = w->o, *f = w->fresh;
+	char *text = o->text;
+	void *data = o->data;
+
+	o->is_new = o->is_writing = false;
+	if (!f)
+		return;
+	o->state = f->state;
+	o->updated_ms = f->updated_ms;
+	o->text = f->text;
+	o->data = f->data;
+	f->text = text;
+	f->data = data;
+}
+
+static void finish(struct object_write *w, int r)
+{
+	struct objects *t = w->t;
+	struct err err = { 0 };
+
+	if (r == -ENOENT && w->is_removal)
+		r = 0;
+	if (r < 0) {
+		if (r == -EEXIST)
+			(void)err_set(&err, EEXIST, "name: '%s' is taken", w->o->name);
+		else
+			(void)err_sys(&err, r, "the store could not take the %s", t->kind->noun);
+		w->o->is_writing = false;
+		if (w->o->is_new)
+			unlink_object(t, w->o);
+		w->cb(w->user, NULL, &err);
+	} else if (w->is_removal) {
+		changed(t, w->o->data, NULL);
+		unlink_object(t, w->o);
+		w->cb(w->user, NULL, NULL);
+	} else {
+		apply(w);
+		changed(t, w->fresh ? w->fresh->data : NULL, w->o->data);
+		w->cb(w->user, w->o, NULL);
+	}
+	write_free(w);
+}
+
+static void on_written(void *user, int r)
+{
+	struct object_write *w = user;
+
+	if (flight_end(&w->flight))
+		finish(w, r);
+	else
+		write_free(w);
+}
+
+static int submit(struct object_write *w)
+{
+	const struct object *o = w->o, *now = w->fresh ? w->fresh : w->o;
+	const struct store *st = w->t->all->store;
+	struct object_row row = { .kind = w->t->kind->name,
+				  .id = o->id,
+				  .owner = o->owner,
+				  .name = o->name,
+				  .state = now->state,
+				  .text = now->text,
+				  .created_ms = o->created_ms,
+				  .updated_ms = now->updated_ms };
+
+	if (w->is_removal)
+		return store_delete_object(st, row.kind, row.id, on_written, w);
+	return store_put_object(st, &row, on_written, w);
+}
+
+static void begin(struct object_write *w)
+{
+	int r;
+
+	w->o->is_writing = true;
+	r = submit(w);
+	if (r < 0)
+		finish(w, r);
+	else
+		flight_begin(w->t->all, &w->flight);
+}
+
+static int count_owner(const struct objects *t, const char *owner, struct err *err)
+{
+	size_t n = 0;
+
+	if (map_len(t->by_id) >= t->kind->max)
+		return err_set(err, EDQUOT, "there are %zu %ss already, the limit", t->kind->max,
+			       t->kind->noun);
+	LIST_FOREACH (&t->list, o, struct object, node)
+		n += strcmp(o->owner, owner) == 0;
+	if (n >= t->kind->owner_max)
+		return err_set(err, EDQUOT, "this owner has %zu %ss already, the limit", n,
+			       t->kind->noun);
+	return 0;
+}
+
+static int add(struct objects *t, const struct object_put *put, struct object_write *w,
+	       struct err *err)
+{
+	char key[NAME_KEY_MAX];
+	size_t n = name_key(key, put->owner, put->name);
+	int r = count_owner(t, put->owner, err);
+
+	if (r < 0)
+		return r;
+	if (n > 0 && map_get(t->by_name, key, n))
+		return err_set(err, EEXIST, "name: '%s' is taken", put->name);
+	r = make(t, put, &w->o);
+	if (r == 0 && (r = link_object(t, w->o)) < 0)
+		object_free(t->kind, w->o);
+	if (r < 0)
+		return err_sys(err, r, "%s", t->kind->noun);
+	w->o->is_new = true;
+	w->o->created_ms = w->o->updated_ms = wall_ms(t->all);
+	return 0;
+}
+
+static struct object_write *write_create(struct objects *t, object_cb cb, void *user)
+{
+	struct object_write *w = calloc(1, sizeof(*w));
+	struct err err = { 0 };
+
+	if (w) {
+		w->t = t;
+		w->kind = t->kind;
+		w->cb = cb;
+		w->user = user;
+		return w;
+	}
+	(void)err_sys(&err, ENOMEM, "%s", t->kind->noun);
+	cb(user, NULL, &err);
+	return NULL;
+}
+
+static void refuse(struct object_write *w, const struct err *err)
+{
+	w->cb(w->user, NULL, err);
+	write_free(w);
+}
+
+void objects_add(struct objects *t, const struct object_put *put, object_cb cb, void *user)
+{
+	struct object_write *w = write_create(t, cb, user);
+	struct err err = { 0 };
+
+	if (!w)
+		return;
+	if (add(t, put, w, &err) < 0)
+		refuse(w, &err);
+	else
+		begin(w);
+}
+
+/* The object that is to be changed; NULL: *err says why not. */
+static struct object *find_idle(struct objects *t, const char *id, struct err *err)
+{
+	struct object *o = objects_find(t, id, NULL);
+
+	if (!o)
+		(void)err_set(err, ENOENT, "there is no %s '%.64s'", t->kind->noun, id);
+	else if (o->is_writing)
+		(void)err_set(err, EBUSY, "the %s is being changed", t->kind->noun);
+	return err->code ? NULL : o;
+}
+
+void objects_change(struct objects *t, const char *id, uint32_t state, const char *text,
+		    object_cb cb, void *user)
+{
+	struct object_write *w = write_create(t, cb, user);
+	struct object_put put = { .state = state, .text = text };
+	struct err err = { 0 };
+	int r;
+
+	if (!w)
+		return;
+	w->o = find_idle(t, id, &err);
+	if (!w->o) {
+		refuse(w, &err);
+		return;
+	}
+	put.id = w->o->id;
+	put.owner = w->o->owner;
+	put.name = w->o->name;
+	r = make(t, &put, &w->fresh);
+	if (r < 0) {
+		(void)err_sys(&err, r, "%s", t->kind->noun);
+		refuse(w, &err);
+		return;
+	}
+	w->fresh->updated_ms = wall_ms(t->all);
+	begin(w);
+}
+
+void objects_remove(struct objects *t, const char *id, object_cb cb, void *user)
+{
+	struct object_write *w = write_create(t, cb, user);
+	struct err err = { 0 };
+
+	if (!w)
+		return;
+	w->is_removal = true;
+	w->o = find_idle(t, id, &err);
+	if (!w->o)
+		refuse(w, &err);
+	else
+		begin(w);
+}

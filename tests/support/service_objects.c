@@ -1,0 +1,69 @@
+/* Services of named objects for tests of the api: there are none of them. */
+#include <errno.h>
+
+#include "sandbox/objects.h"
+#include "sandbox/pool.h"
+
+struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)
+{
+	(void)all;
+	(void)set;
+	return NULL;
+}
+
+struct object *objects_find(struct objects *t, const char *id_or_name, const char *owner)
+{
+	(void)t;
+	(void)id_or_name;
+	(void)owner;
+	return NULL;
+}
+
+size_t objects_list(const struct objects *t, const struct object_filter *f, struct object **ret,
+		    size_t cap, bool *ret_more)
+{
+	(void)t;
+	(void)f;
+	(void)ret;
+	(void)cap;
+	*ret_more = false;
+	return 0;
+}
+
+static void refuse(object_cb cb, void *user)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, ENOENT, "there is no such object here");
+	cb(user, NULL, &err);
+}
+
+struct object *pool_find(struct sandboxes *all, const char *id_or_name)
+{
+	(void)all;
+	(void)id_or_name;
+	return NULL;
+}
+
+void pool_create(struct sandboxes *all, const struct pool_wish *wish, object_cb cb, void *user)
+{
+	(void)all;
+	(void)wish;
+	refuse(cb, user);
+}
+
+void pool_change(struct sandboxes *all, const char *id, const struct pool_patch *patch,
+		 object_cb cb, void *user)
+{
+	(void)all;
+	(void)id;
+	(void)patch;
+	refuse(cb, user);
+}
+
+void pool_delete(struct sandboxes *all, const char *id, object_cb cb, void *user)
+{
+	(void)all;
+	(void)id;
+	refuse(cb, user);
+}
