@@ -1,0 +1,151 @@
+"""Access tokens of an identity provider: who they let in, as whom, and for how long."""
+import os
+import time
+
+import jwt
+import pytest
+from support.daemon import Daemon, until
+from support.provider import AUDIENCE, ISSUER, Key, Provider
+
+FLAGS = ["--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE, "--jwt-role-claim", "role", "--jwt-skew", "2"]
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with Provider() as running:
+        for alg in ("RS256", "ES256", "EdDSA"):
+            running.add(alg, alg.lower())
+        yield running
+
+
+@pytest.fixture(scope="module")
+def daemon(provider):
+    with Daemon(*FLAGS, "--jwt-jwks", provider.url) as running:
+        yield running
+
+
+@pytest.mark.parametrize("alg", ["RS256", "ES256", "EdDSA"])
+def test_a_token_of_each_algorithm_lets_its_owner_in(api, provider, alg):
+    key = next(key for key in provider.keys if key.alg == alg)
+    user = api.using(key.token("anna@example.org")).get("/user").must(200).json
+    assert user["owner"] == "anna@example.org" and user["role"] == "user"
+    assert "admin" not in user["scopes"]
+
+
+def test_keys_of_ours_go_on_beside_tokens(api):
+    assert api.get("/user").must(200).json["role"] == "admin"
+    api.using("holt_" + 40 * "0").get("/user").error(401)
+
+
+def test_owners_of_tokens_have_their_own_sandboxes(api, provider):
+    anna, bob = (api.using(provider.keys[2].token(owner)) for owner in ("anna", "bob"))
+    box = anna.sandbox()
+    assert box.execute("echo of anna").must(200).json["stdout"] == "of anna\n"
+    bob.get(f"/sandboxes/{box.id}").error(404)
+    assert [row["id"] for row in anna.get("/sandboxes").must(200).json["items"]] == [box.id]
+    assert bob.get("/sandboxes").must(200).json["items"] == []
+    box.delete().must(204)
+
+
+def test_what_is_wrong_with_a_token_is_refused_and_said(api, provider):
+    key = provider.keys[2]
+    now = int(time.time())
+    for claims, words in [({"aud": "another"}, "audience"), ({"iss": "https://evil.example"}, "issuer"),
+                          ({"exp": now - 10}, "expired"), ({"exp": None}, "no exp"), ({"nbf": now + 60}, "not yet"),
+                          ({"iat": now + 60}, "not yet"), ({"sub": "../root"}, "owner"), ({"sub": None}, "owner")]:
+        assert words in api.using(key.token(**claims)).get("/user").error(401)
+    stranger = Key("EdDSA", key.kid)
+    assert "signature" in api.using(stranger.token()).get("/user").error(401)
+    hmac = jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": "anna", "exp": now + 60}, "x" * 32, "HS256",
+                      headers={"kid": key.kid})
+    assert "alg" in api.using(hmac).get("/user").error(401)
+
+
+def test_a_claim_alone_makes_nobody_admin(api, provider):
+    key = provider.keys[2]
+    assert api.using(key.token(role="admin")).get("/user").must(200).json["role"] == "user"
+    viewer = api.using(key.token(role="viewer"))
+    assert viewer.get("/user").must(200).json["role"] == "viewer"
+    viewer.post("/sandboxes", {}).error(403)
+
+
+def test_scopes_of_a_token_narrow_what_it_may(api, provider):
+    reader = api.using(provider.keys[2].token(scope="openid sandbox:read"))
+    assert reader.get("/user").must(200).json["scopes"] == ["sandbox:read"]
+    reader.get("/sandboxes").must(200)
+    reader.post("/sandboxes", {}).error(403)
+
+
+def test_a_stream_ends_when_its_token_does(api, provider):
+    token = provider.keys[2].token("carl", exp=int(time.time()) + 2)
+    box = api.using(provider.keys[2].token("carl")).sandbox()
+    with api.using(token).events("GET", f"/sandboxes/{box.id}/watch") as events:
+        start = time.monotonic()
+        for _ in events:
+            pass
+        assert time.monotonic() - start < 60
+    box.delete().must(204)
+
+
+def test_a_token_and_a_key_together_are_refused(api, provider):
+    api.using(provider.keys[2].token()).get("/user", headers={"X-API-Key": api.key}).error(401)
+
+
+def test_keys_rotate_without_a_refusal_and_unknown_ones_do_not_flood_the_provider():
+    with Provider() as provider:
+        old = provider.add("ES256", "old")
+        with Daemon(*FLAGS, "--jwt-jwks", provider.url) as daemon:
+            api = daemon.api
+            api.using(old.token()).get("/user").must(200)
+            until(lambda: provider.asked == 1, 5, "one question")
+            # made up names: the provider was asked only just now, and is left alone
+            for kid in range(20):
+                assert "not known" in api.coming_from(f"127.9.0.{kid + 1}").using(
+                    Key("EdDSA", f"k{kid}").token()).get("/user").error(401)
+            assert provider.asked == 1
+            # the provider fails: what is known goes on to be known
+            provider.status = 500
+            api.using(old.token()).get("/user").must(200)
+            provider.status = 200
+            provider.keys.clear()
+            new = provider.add("ES256", "new")
+            time.sleep(31)  # the least time between two questions
+            api.using(new.token()).get("/user").must(200)
+            assert provider.asked == 2
+            api.using(old.token()).get("/user").error(401)
+
+
+def test_a_file_of_keys_is_read_again_when_it_changes(tmp_path):
+    provider = Provider()
+    first = provider.add("RS256", "first")
+    path = tmp_path / "jwks.json"
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.owner() == tmp_path.owner() and str(parent).startswith("/tmp/"):
+            parent.chmod(0o755)
+
+    def write():
+        (tmp_path / "next").write_text(provider.jwks())
+        os.chmod(tmp_path / "next", 0o644)
+        os.replace(tmp_path / "next", path)
+
+    write()
+    with Daemon(*FLAGS, "--jwt-jwks", str(path)) as daemon:
+        daemon.api.using(first.token()).get("/user").must(200)
+        provider.keys.clear()
+        second = provider.add("EdDSA", "second")
+        write()
+        time.sleep(1.1)
+        daemon.api.using(second.token()).get("/user").must(200)
+        daemon.api.using(first.token()).get("/user").error(401)
+        path.write_text("not JSON")
+        time.sleep(1.1)
+        daemon.api.using(Key("EdDSA", "third").token()).get("/user").error(401)
+        daemon.api.using(second.token()).get("/user").must(200)
+
+
+def test_an_admin_by_token_needs_the_setting_too():
+    with Provider() as provider:
+        key = provider.add("EdDSA", "k")
+        with Daemon(*FLAGS, "--jwt-jwks", provider.url, "--jwt-admin") as daemon:
+            assert daemon.api.using(key.token(role="admin")).get("/user").must(200).json["role"] == "admin"
+            assert daemon.api.using(key.token()).get("/user").must(200).json["role"] == "user"
