@@ -1,9 +1,30 @@
 """One daemon for most tests of the API; a test that needs other settings starts its own."""
 import itertools
+import pathlib
 
 import pytest
 
 from support.daemon import IS_ROOT, Daemon
+
+
+HERE = pathlib.Path(__file__).parent
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "last: looks back at what all the others did")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
+@pytest.fixture
+def whole_suite(request):
+    """Nothing can be said about all tests when only some were asked for."""
+    files = {item.path for item in request.session.items}
+    options = request.config.option
+    if options.keyword or options.markexpr or options.deselect or not files >= set(HERE.glob("test_*.py")):
+        pytest.skip("not all tests of the API are run")
 
 
 @pytest.fixture(scope="session")

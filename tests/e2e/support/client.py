@@ -5,6 +5,8 @@ import json
 import time
 import urllib.parse
 
+from support import contract
+
 V1 = "/api/v1"
 SECONDS = 120  # for one answer, on a busy machine
 
@@ -137,7 +139,9 @@ class Client:
                     raise
                 # The answer may have come before the body had gone.
             response = own.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            answer = Answer(response.status, response.headers, response.read())
+            contract.check(method, path, answer.status, answer.headers, answer.body)
+            return answer
         finally:
             if not connection:
                 own.close()

@@ -1,4 +1,6 @@
 """A real `holt serve` in a directory of its own: start, stop, kill any part of it, start again."""
+import contextlib
+import http.client
 import os
 import pathlib
 import re
@@ -8,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from support import machine
+from support import contract, machine
 from support.client import Client
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -110,9 +112,16 @@ class Daemon:
     def stop(self):
         """As a service manager does it. Boxes live on."""
         self.note_parts()
+        self.note_used()
         self.process.send_signal(signal.SIGTERM)
         code = self.wait_ended()
         assert code == 0, f"the daemon ended with {code}:\n{self.log()[-4000:]}"
+
+    def note_used(self):
+        """Which operations it has carried out, for the contract's test; a daemon that is hung says nothing."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            answer = self.api.get("/metrics", seconds=5)
+            contract.note_used(answer.body.decode() if answer.status == 200 else "")
 
     # --- what must be true at the end ----------------------------------------------------------
 
