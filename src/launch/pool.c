@@ -5,7 +5,8 @@
 #include "launch/launch.h"
 #include "launch/zygote.h"
 
-#define BUILDING_MAX 2 /* at a time: claims must not wait behind the pool's own work */
+/* No more at a time: claims must not wait behind the pool's own work. */
+#define BUILDING_MAX POOLSIZE_BUILDERS
 #define FAILURES_MAX 5 /* without a claim that worked, then only claims try */
 
 /* What was fixed when the box was built; the rest can be changed by its cgroup. */
