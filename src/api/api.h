@@ -20,6 +20,7 @@ struct loop;
 struct metrics;
 struct sandboxes;
 struct store;
+struct users;
 
 struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
@@ -27,6 +28,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct sandboxes *sandboxes;
 	const struct store *store;
 	struct auth_keys *keys;
+	struct users *users;      /* may be NULL: nobody has a record */
 	struct metrics *metrics;  /* may be NULL */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 };

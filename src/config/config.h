@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/rate.h"
 #include "config/settings.h"
 #include "spec/launch.h"
 
@@ -72,6 +73,10 @@ struct config {
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
+	/* every user that has no other ones; 0: no limit */
+	uint32_t quota_sandboxes, quota_cpu_milli, quota_executions;
+	uint64_t quota_memory_bytes, quota_disk_bytes;
+	struct rate rate_read, rate_write, rate_exec, rate_create; /* of each key */
 	uint32_t pool_min, pool_max;
 	uint64_t pool_quiet_ms;
 	/* clients */

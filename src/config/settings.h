@@ -16,6 +16,7 @@ enum setting_type {
 	SETTING_CHOICE,   /* int: index into choices */
 	SETTING_LIST,     /* struct config_list, from "a,b" or a YAML sequence */
 	SETTING_SECRET,   /* struct secret *; NULL when unset */
+	SETTING_RATE,     /* struct rate */
 	SETTING_TYPE_COUNT
 };
 

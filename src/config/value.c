@@ -192,12 +192,40 @@ static int set_secret(const struct setter *to, const char *text)
 	return 0;
 }
 
+static int set_rate(const struct setter *to, const char *text)
+{
+	int r = rate_parse(text, field(to->c, to->s));
+
+	if (r == -ERANGE)
+		return err_set(to->err, EINVAL, "%s: at most %u", to->s->name, RATE_COUNT_MAX);
+	return r < 0 ? err_set(to->err, EINVAL, "%s: want a rate such as 600/m (s, m, h), or 0",
+			       to->s->name)
+		     : 0;
+}
+
+static int show_rate(const struct rate *rate, struct buf *b)
+{
+	char text[RATE_TEXT_SIZE];
+
+	rate_format(*rate, text);
+	return buf_puts(b, text);
+}
+
+static void json_rate(const struct rate *rate, struct jw *w)
+{
+	char text[RATE_TEXT_SIZE];
+
+	rate_format(*rate, text);
+	jw_string(w, text);
+}
+
 static int (*const setters[SETTING_TYPE_COUNT])(const struct setter *to, const char *text) = {
 	[SETTING_STRING] = set_string, [SETTING_PATH] = set_path,
 	[SETTING_BOOL] = set_bool,     [SETTING_U32] = set_u32,
 	[SETTING_SIZE] = set_size,     [SETTING_DURATION] = set_duration,
 	[SETTING_CPU] = set_cpu,       [SETTING_CHOICE] = set_choice,
 	[SETTING_LIST] = set_list,     [SETTING_SECRET] = set_secret,
+	[SETTING_RATE] = set_rate,
 };
 
 /* Text of a file, a variable or an argument, of whatever type. */
@@ -252,6 +280,8 @@ int value_show(const struct config *c, const struct setting *s, struct buf *b)
 		return buf_puts(b, s->choices[*(const int *)v]);
 	case SETTING_LIST:
 		return show_list(v, b);
+	case SETTING_RATE:
+		return show_rate(v, b);
 	case SETTING_SECRET:
 		return buf_puts(b, secret_show(*(struct secret *const *)v));
 	default:
@@ -290,6 +320,9 @@ void value_json(const struct config *c, const struct setting *s, struct jw *w)
 		break;
 	case SETTING_LIST:
 		json_list(v, w);
+		break;
+	case SETTING_RATE:
+		json_rate(v, w);
 		break;
 	case SETTING_SECRET:
 		jw_string(w, *(struct secret *const *)v ? secret_show(*(struct secret *const *)v)

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "auth/api_key.h"
+#include "auth/users.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -23,6 +24,7 @@
 #include "daemon/greet.h"
 #include "daemon/machinery.h"
 #include "daemon/telling.h"
+#include "daemon/users_load.h"
 #include "loop/loop.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -58,6 +60,7 @@ struct app {
 	struct store store;
 	struct loop_io *store_io;
 	struct auth_keys *keys;
+	struct users *users;
 	struct loop_timer *minute;
 	struct telling telling;
 	struct sandboxes *sandboxes;
@@ -262,10 +265,19 @@ static int open_store(struct app *a, struct err *err)
 	return r < 0 ? err_sys(err, r, "watch the store") : 0;
 }
 
+static void quota_of_user(void *user, const char *owner, struct quota *ret)
+{
+	const struct app *a = user;
+
+	users_quota(a->users, owner, ret);
+}
+
 static int open_keys(struct app *a, struct err *err)
 {
-	int r;
+	int r = users_load(&a->store, &a->users, err);
 
+	if (r < 0)
+		return r;
 	a->keys = auth_keys_create(AUTH_KEYS_MAX);
 	if (!a->keys)
 		return err_sys(err, ENOMEM, "keys");
@@ -297,6 +309,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 		.loop = a->loop,
 		.store = &a->store,
 		.metrics = a->metrics,
+		.quota_of = quota_of_user,
+		.quota_user = a,
 		.settings = { .max_sandboxes = c->max_sandboxes,
 			      .timeout_ms = c->sandbox_timeout_ms,
 			      .timeout_max_ms = c->sandbox_timeout_max_ms,
@@ -310,6 +324,11 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .pool_min = c->pool_min,
 			      .pool_max = c->pool_max,
 			      .pool_quiet_ms = (uint32_t)c->pool_quiet_ms,
+			      .quota.v = { [QUOTA_SANDBOXES] = c->quota_sandboxes,
+					   [QUOTA_CPU] = c->quota_cpu_milli,
+					   [QUOTA_MEMORY] = c->quota_memory_bytes,
+					   [QUOTA_DISK] = c->quota_disk_bytes,
+					   [QUOTA_EXECUTIONS] = c->quota_executions },
 			      .spool_fd = a->spool_fd },
 	};
 
@@ -324,6 +343,7 @@ static int open_server(struct app *a, struct err *err)
 				 .sandboxes = a->sandboxes,
 				 .store = &a->store,
 				 .keys = a->keys,
+				 .users = a->users,
 				 .metrics = a->metrics,
 				 .jwks = a->telling.jwks };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
@@ -440,6 +460,7 @@ static void close_all(struct app *a)
 	store_close(&a->store);
 	a->server = http_server_free(a->server);
 	a->keys = auth_keys_free(a->keys);
+	a->users = users_free(a->users);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		a->signals[i] = loop_signal_free(a->signals[i]);
 	a->loop = loop_free(a->loop);

@@ -22,17 +22,6 @@ struct quota_book {
 	struct map *owners; /* owned; so are the values */
 };
 
-static const char *const names[QUOTA_COUNT] = {
-	[QUOTA_SANDBOXES] = "sandboxes",   [QUOTA_CPU] = "cpu",
-	[QUOTA_MEMORY] = "memory",         [QUOTA_DISK] = "disk",
-	[QUOTA_EXECUTIONS] = "executions",
-};
-
-const char *quota_name(enum quota_kind kind)
-{
-	return names[kind];
-}
-
 struct quota_book *quota_book_create(void)
 {
 	struct quota_book *book = calloc(1, sizeof(*book));
@@ -137,7 +126,7 @@ static int refuse(struct err *err, const char *owner, enum quota_kind kind, uint
 {
 	return err_set(err, QUOTA_ERRNO,
 		       "%s: limit %" PRIu64 ", in use %" PRIu64 ": the quota of '%.63s'",
-		       names[kind], limit, used, owner);
+		       quota_name(kind), limit, used, owner);
 }
 
 static bool take_number(struct str *rest, const char *before, uint64_t *ret)
@@ -162,7 +151,7 @@ int quota_refusal(const struct err *err, struct quota_refusal *ret)
 	if (err->code != QUOTA_ERRNO || !str_split(&rest, ':', &name))
 		return -EINVAL;
 	for (int i = 0; i < QUOTA_COUNT; i++)
-		if (str_is(name, names[i]))
+		if (str_is(name, quota_name((enum quota_kind)i)))
 			q.kind = (enum quota_kind)i;
 	if (q.kind == QUOTA_COUNT || !take_number(&rest, " limit ", &q.limit) ||
 	    !take_number(&rest, ", in use ", &q.used))

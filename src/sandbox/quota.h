@@ -9,24 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "spec/quota.h"
+
 struct err;
 struct sandbox;
 struct sandboxes;
-
-enum quota_kind {
-	QUOTA_SANDBOXES,  /* live ones */
-	QUOTA_CPU,        /* thousandths of a core, of those that are not paused */
-	QUOTA_MEMORY,     /* bytes */
-	QUOTA_DISK,       /* bytes */
-	QUOTA_EXECUTIONS, /* started since midnight, UTC */
-	QUOTA_COUNT
-};
-
-struct quota { /* limits (0: none), or what is used */
-	uint64_t v[QUOTA_COUNT];
-};
-
-const char *quota_name(enum quota_kind kind); /* "sandboxes", "cpu", ... */
 
 /* The limits and the use of an owner, as of now; either may be NULL. */
 void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits,
