@@ -13,6 +13,7 @@
 #include "api/health.h"
 #include "api/keys.h"
 #include "api/problem.h"
+#include "api/proxy.h"
 #include "api/queries.h"
 #include "api/routes.h"
 #include "api/stream.h"
@@ -57,8 +58,9 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	list_init(&api->orphans);
 	api->failures =
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
+	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
-	if (!api->failures || !api->ready)
+	if (!api->failures || !api->proxies || !api->ready)
 		return err_sys(err, ENOMEM, "api");
 	rows = routes_table(&n);
 	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
@@ -81,6 +83,7 @@ struct api *api_free(struct api *api)
 	feed_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
+	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);
 	(void)router_free(api->router);
@@ -247,9 +250,16 @@ static void take_body(struct api_call *c)
 	http_body_collect(c->http, c->api->deps.config->max_json_bytes, got_body, c);
 }
 
+/* A port's own credentials are its handler's to look at; a key is a key. */
+static bool is_port_without_key(const struct api_call *c)
+{
+	return c->route->route.flags & ROUTE_PORT && !http_header(c->http, "Authorization") &&
+	       !http_header(c->http, "X-API-Key");
+}
+
 static void admit(struct api_call *c)
 {
-	if (!is_public(c) && !authenticate(c))
+	if (!is_public(c) && !is_port_without_key(c) && !authenticate(c))
 		return;
 	if (!query_check(c))
 		return;
@@ -290,7 +300,7 @@ void api_handle(void *user, struct http_request *r)
 	c->http = r;
 	http_user_set(r, SLOT_CALL, c);
 	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
-	if (find_route(c))
+	if (!proxy_handle_host(c) && find_route(c))
 		admit(c);
 }
 

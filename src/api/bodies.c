@@ -189,6 +189,18 @@ const struct route_body body_key = {
 	.defaults = &key_defaults,
 };
 
+static const struct jv_field port_fields[] = {
+	FIELD("port", U32, body_port, port, .flags = JV_REQUIRED, .min = 1, .max = UINT16_MAX),
+	FIELD("public", BOOL, body_port, is_public, .help = "anybody may reach it"),
+	FIELD("wake", BOOL, body_port, wake, .help = "a request resumes the paused sandbox"),
+};
+const struct route_body body_port = {
+	.name = "PortRequest",
+	.fields = port_fields,
+	.count = ARRAY_LEN(port_fields),
+	.size = sizeof(struct body_port),
+};
+
 const struct route_body body_pool = {
 	.name = "WarmPoolRequest",
 	.fields = pool_fields,

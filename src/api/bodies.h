@@ -63,6 +63,12 @@ struct body_key {
 	uint64_t expires_in_ms;
 };
 
+struct body_port {
+	uint32_t port;
+	bool is_public, wake;
+};
+
+extern const struct route_body body_port;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_file, body_key;

@@ -22,6 +22,7 @@ struct api_route;
 struct buf;
 struct jw;
 struct loop_timer;
+struct proxies;
 struct rate_limit;
 struct sandbox;
 
@@ -38,6 +39,7 @@ struct api {
 	struct loop_timer *used;     /* owned: looks at keys now and then */
 	struct buf openapi;          /* the document, once it was asked for */
 	struct ready *ready;         /* owned: what is known about the store's health */
+	struct proxies *proxies;     /* owned: requests on their way to ports of sandboxes */
 };
 
 struct api_call {

@@ -60,6 +60,12 @@ void api_grep(struct api_call *c);
 void api_replace(struct api_call *c);
 void api_bundle_get(struct api_call *c);
 void api_bundle_put(struct api_call *c);
+/* ports.c, proxy_door.c */
+void api_port_expose(struct api_call *c);
+void api_port_list(struct api_call *c);
+void api_port_get(struct api_call *c);
+void api_port_close(struct api_call *c);
+void api_port_proxy(struct api_call *c);
 /* pty.c, stream.c */
 void api_pty(struct api_call *c);
 void api_stream(struct api_call *c);

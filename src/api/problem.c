@@ -84,8 +84,17 @@ const struct problem *problem_find(int code, enum problem_place place)
 }
 
 const char *const problem_codes[] = {
-	"invalid_request", "unauthorized",   "forbidden",           "not_found", "conflict",
-	"rate_limited",    "internal_error", "service_unavailable", NULL,
+	"invalid_request",
+	"unauthorized",
+	"forbidden",
+	"not_found",
+	"conflict",
+	"rate_limited",
+	"internal_error",
+	"service_unavailable",
+	"bad_gateway",
+	"gateway_timeout",
+	NULL,
 };
 
 const char *problem_name(int status)
@@ -97,6 +106,7 @@ const char *problem_name(int status)
 		{ 401, "unauthorized" },   { 403, "forbidden" },
 		{ 404, "not_found" },      { 409, "conflict" },
 		{ 412, "conflict" },       { 429, "rate_limited" },
+		{ 502, "bad_gateway" },    { 504, "gateway_timeout" },
 		{ 500, "internal_error" }, { 503, "service_unavailable" },
 	};
 

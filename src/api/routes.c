@@ -20,6 +20,21 @@
 		.route = { method, pattern, scope, flags }, .handle = handle_, __VA_ARGS__ \
 	}
 
+static const char about_expose[] =
+	"A port of a sandbox is closed until it is exposed. The token is shown once; exposing the "
+	"port again makes another, and ends what the old one opened.";
+static const char about_proxy[] =
+	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
+	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
+	"502 and 504 say that the program inside did not answer as it should.";
+
+/* What is behind it answers with what it likes. */
+#define PORT BOX "/ports/:port"
+#define PROXY(method)                                                            \
+	ROW(method, PORT "/*path", SCOPE_PORT, ROUTE_PORT, api_port_proxy, NULL, \
+	    "Ask what listens on a port", NULL, .media = "*/*", .takes = "*/*",  \
+	    .good = { 200, 308 }, .bad = { 502, 504 }, .about = about_proxy)
+
 static const struct api_route routes[] = {
 	ROW("GET", "/healthz", SCOPE_NONE, ROUTE_PUBLIC, api_healthz, NULL, "Alive", "Health"),
 	ROW("GET", "/readyz", SCOPE_NONE, ROUTE_PUBLIC, api_readyz, NULL, "Ready to work", "Ready",
@@ -101,6 +116,19 @@ static const struct api_route routes[] = {
 	    .query = query_pty),
 	ROW("GET", BOX "/stream", SCOPE_EXEC, ROUTE_SOCKET, api_stream, NULL,
 	    "Executions over a WebSocket", NULL),
+	ROW("POST", BOX "/ports", SCOPE_PORT, 0, api_port_expose, &body_port, "Expose a port",
+	    "ExposedPort", .good = { 201 }, .about = about_expose),
+	ROW("GET", BOX "/ports", SCOPE_PORT, 0, api_port_list, NULL, "List exposed ports",
+	    "PortList"),
+	ROW("GET", PORT, SCOPE_PORT, 0, api_port_get, NULL, "One exposed port", "Port"),
+	ROW("DELETE", PORT, SCOPE_PORT, 0, api_port_close, NULL, "Close a port", NULL),
+	PROXY("GET"),
+	PROXY("HEAD"),
+	PROXY("POST"),
+	PROXY("PUT"),
+	PROXY("PATCH"),
+	PROXY("DELETE"),
+	PROXY("OPTIONS"),
 	ROW("POST", V1 "/keys", SCOPE_KEY, 0, api_key_create, &body_key, "Make a key", "Key",
 	    .good = { 201 }),
 	ROW("GET", V1 "/keys", SCOPE_KEY, 0, api_key_list, NULL, "List keys", "KeyList",

@@ -16,6 +16,7 @@ enum route_flag {
 	ROUTE_PUBLIC = 1 << 0, /* no key needed; without it a route needs one, whatever its scope */
 	ROUTE_SOCKET = 1 << 1, /* becomes a WebSocket; the key may be in ?token= */
 	ROUTE_METRICS = 1 << 2, /* public when the configuration says so */
+	ROUTE_PORT = 1 << 3,    /* without a key the handler looks for the port's own token */
 };
 
 /* A JSON body: the dispatcher reads it into api_call.body before the handler is called. */

@@ -320,6 +320,24 @@ static const struct schema_field ready[] = {
 
 /* ---- errors ---- */
 
+/* ---- ports ---- */
+
+#define PORT_FIELDS                                                                  \
+	FIELD("port", INT), FIELD("public", BOOL, .help = "anybody may reach it"),   \
+		FIELD("wake", BOOL, .help = "a request resumes the paused sandbox"), \
+		FIELD("url", STRING, .help = "where it is reached"), FIELD("createdAt", TIME)
+
+static const struct schema_field port[] = { PORT_FIELDS };
+
+static const struct schema_field exposed_port[] = {
+	PORT_FIELDS,
+	FIELD("token", STRING, .help = "for X-Holt-Port-Token; shown only here"),
+};
+
+static const struct schema_field port_list[] = {
+	FIELD("ports", LIST, .ref = "Port"),
+};
+
 static const struct schema_field problem[] = {
 	FIELD("code", STRING, .choices = problem_codes),
 	FIELD("message", STRING, .help = "for people"),
@@ -353,6 +371,9 @@ static const struct schema schemas[] = {
 	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
 	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
 	SCHEMA("Bundle", "Several files", bundle),
+	SCHEMA("Port", "A port that is exposed", port),
+	SCHEMA("ExposedPort", "A port that was just exposed", exposed_port),
+	SCHEMA("PortList", "The exposed ports, by number", port_list),
 	SCHEMA("Key", "An API key, without the key", key),
 	SCHEMA("KeyList", "A page of keys, newest first", key_list),
 	SCHEMA("User", "Who is asking", user),

@@ -41,8 +41,20 @@ bool config_is_loopback(const char *listen)
 	return false;
 }
 
+/* Lower-case labels: it is compared with what browsers send. */
+static bool is_domain(const char *s)
+{
+	size_t n = strlen(s);
+
+	return n > 0 && s[0] != '.' && s[n - 1] != '.' && !strstr(s, "..") &&
+	       s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
 static int check_doors(const struct config *c, struct err *err)
 {
+	if (c->domain && !is_domain(c->domain))
+		return err_set(err, EINVAL, "domain %.60s: want a name such as box.example",
+			       c->domain);
 	if (!c->listen)
 		return err_set(err, EINVAL, "listen: no address to serve");
 	if (c->tls_cert && !c->tls_key)

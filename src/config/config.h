@@ -46,6 +46,7 @@ struct config {
 	uint32_t max_connections;
 	uint64_t max_json_bytes, max_body_bytes;
 	bool metrics_public;
+	const char *domain; /* of ports by host name; NULL: none */
 	/* an identity provider; NULL: none */
 	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
 	const char *jwt_owner_claim;

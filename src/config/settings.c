@@ -43,6 +43,8 @@ static const struct setting table[] = {
 	ROW("metrics_public", "METRICS_PUBLIC", "metrics-public", BOOL, metrics_public,
 	    .standard = "false", .help = "/metrics needs no key"),
 
+	ROW("domain", "DOMAIN", "domain", STRING, domain, .arg = "NAME", .max = 200,
+	    .help = "serve exposed ports as PORT-SANDBOX.NAME (none: by path only)"),
 	ROW("jwt_issuer", "JWT_ISSUER", "jwt-issuer", STRING, jwt_issuer, .arg = "URL",
 	    .help = "identity provider whose access tokens are accepted: their iss"),
 	ROW("jwt_audience", "JWT_AUDIENCE", "jwt-audience", STRING, jwt_audience, .arg = "NAME",

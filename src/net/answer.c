@@ -35,6 +35,11 @@ int http_header_add(struct http_request *r, const char *name, const char *value)
 	return -E2BIG;
 }
 
+void http_header_clear(struct http_request *r)
+{
+	buf_clear(&r->extra);
+}
+
 static void put_number(struct buf *b, uint64_t n)
 {
 	char text[20];

@@ -13,6 +13,7 @@
 struct arena;
 struct http1;
 struct http1_head;
+struct tunnel;
 struct ws;
 
 enum body_mode {
@@ -66,7 +67,8 @@ struct http_request {
 	void *gone_user;
 	void (*drained)(void *user, struct http_request *r);
 	void *drained_user;
-	struct ws *ws; /* owned by itself; what became of the request, or NULL */
+	struct ws *ws;         /* owned by itself; what became of the request, or NULL */
+	struct tunnel *tunnel; /* the same */
 	void (*tick)(struct http_request *r, uint64_t now_ms); /* of an SSE stream, or NULL */
 };
 

@@ -138,6 +138,7 @@ void http_body_pause(struct http_request *r, bool on);
 /* Before http_reply or http_begin. -EINVAL for a bad name or a value with control characters;
  * -ENOMEM, -E2BIG. */
 int http_header_add(struct http_request *r, const char *name, const char *value);
+void http_header_clear(struct http_request *r); /* forgets those that were added */
 /* The whole answer; data is copied. content_type may be NULL when n is 0. */
 void http_reply(struct http_request *r, int status, const char *content_type, const void *data,
 		size_t n);

@@ -31,6 +31,7 @@ struct http1 {
 	bool has_head;
 	char last;         /* byte of the request line; 0 before it */
 	bool is_line_over; /* the request line's */
+	bool is_answer, is_to_head;
 	struct http1_head head;
 	enum http1_event event; /* what the last callback stopped for */
 	struct str body;
@@ -57,7 +58,7 @@ static int stop_for(struct http1 *p, enum http1_event event)
 static int keep(struct http1 *p, const char *at, size_t n)
 {
 	if (n > p->limits->head_max - p->text.len)
-		return refuse(p, 431, "the request's head is too long");
+		return refuse(p, 431, "the head is too long");
 	return buf_append(&p->text, at, n) < 0 ? refuse(p, 500, "out of memory") : 0;
 }
 
@@ -104,7 +105,9 @@ static int on_text_complete(llhttp_t *ll)
 
 static int on_version_complete(llhttp_t *ll)
 {
-	if (ll->http_major != 1 || ll->http_minor != 1)
+	const struct http1 *p = ll->data;
+
+	if (ll->http_major != 1 || (ll->http_minor != 1 && !(p->is_answer && ll->http_minor == 0)))
 		return refuse(ll->data, 505, "only HTTP/1.1 is spoken here");
 	return 0;
 }
@@ -115,7 +118,7 @@ static int add_field(struct http1 *p)
 	void *more;
 
 	if (p->count >= p->limits->headers_max)
-		return refuse(p, 431, "the request has too many headers");
+		return refuse(p, 431, "there are too many headers");
 	if (p->count == p->room) {
 		more = realloc(p->places, room * sizeof(*p->places));
 		if (!more)
@@ -137,7 +140,7 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t n)
 
 	if (p->has_head) {
 		if (!p->in_field && ++p->trailers > p->limits->headers_max)
-			return refuse(p, 431, "the request has too many trailers");
+			return refuse(p, 431, "there are too many trailers");
 		p->in_field = true;
 		return 0;
 	}
@@ -299,10 +302,36 @@ static int check_target(struct http1 *p, const char *host)
 	return 0;
 }
 
+/* How an answer ends is for us to know and for nobody else: whoever gets it gets it from us. */
+static int check_answer(struct http1 *p, const struct seen *length, const struct seen *encoding)
+{
+	p->head.status = p->ll.status_code;
+	p->head.body_length = -1;
+	if (p->head.status < 100 || p->head.status > 599)
+		return refuse(p, 502, "the status is none");
+	if (check_body(p, length, encoding) != 0)
+		return HPE_USER;
+	if (p->is_to_head)
+		p->ll.flags |= F_SKIPBODY;
+	return 0;
+}
+
+static int check_request(struct http1 *p, const struct seen seen[SEEN_COUNT])
+{
+	/* HTTP/0.9 has no version to complain about on the way. */
+	if (on_version_complete(&p->ll) != 0 ||
+	    check_host(p, seen[HOST].count, seen[HOST].value) != 0 ||
+	    check_body(p, &seen[LENGTH], &seen[ENCODING]) != 0 ||
+	    check_expect(p, &seen[EXPECT]) != 0 || check_target(p, seen[HOST].value) != 0)
+		return HPE_USER;
+	return 0;
+}
+
 static int on_headers_complete(llhttp_t *ll)
 {
 	struct http1 *p = ll->data;
 	struct seen seen[SEEN_COUNT] = { 0 };
+	int r;
 
 	for (unsigned i = 0; i < p->count; i++) {
 		p->fields[i].name = p->text.data + p->places[i].name;
@@ -310,15 +339,12 @@ static int on_headers_complete(llhttp_t *ll)
 	}
 	p->head.fields = p->fields;
 	p->head.count = p->count;
-	p->head.method = llhttp_method_name(ll->method);
-	p->head.keep_alive = llhttp_should_keep_alive(ll) != 0;
+	p->head.method = p->is_answer ? "" : llhttp_method_name(ll->method);
 	look(&p->head, seen);
-	/* HTTP/0.9 has no version to complain about on the way. */
-	if (on_version_complete(ll) != 0 ||
-	    check_host(p, seen[HOST].count, seen[HOST].value) != 0 ||
-	    check_body(p, &seen[LENGTH], &seen[ENCODING]) != 0 ||
-	    check_expect(p, &seen[EXPECT]) != 0 || check_target(p, seen[HOST].value) != 0)
-		return HPE_USER;
+	r = p->is_answer ? check_answer(p, &seen[LENGTH], &seen[ENCODING]) : check_request(p, seen);
+	if (r != 0)
+		return r;
+	p->head.keep_alive = llhttp_should_keep_alive(ll) != 0;
 	/* An upgrade is the handler's decision, not the parser's: until then this is HTTP. */
 	ll->upgrade = 0;
 	p->has_head = true;
@@ -389,6 +415,23 @@ struct http1 *http1_create(const struct http_limits *limits)
 	return p;
 }
 
+struct http1 *http1_create_answers(const struct http_limits *limits)
+{
+	struct http1 *p = http1_create(limits);
+
+	if (!p)
+		return NULL;
+	llhttp_init(&p->ll, HTTP_RESPONSE, &settings);
+	p->ll.data = p;
+	p->is_answer = p->is_line_over = true;
+	return p;
+}
+
+void http1_expect(struct http1 *p, bool is_head)
+{
+	p->is_to_head = is_head;
+}
+
 struct http1 *http1_free(struct http1 *p)
 {
 	if (!p)
@@ -410,7 +453,7 @@ static enum http1_event fail(struct http1 *p, llhttp_errno_t code)
 			p->status = 501;
 		else if (code == HPE_INVALID_VERSION && is_other)
 			p->status = 505;
-		p->reason = p->ll.reason && *p->ll.reason ? p->ll.reason : "not an HTTP request";
+		p->reason = p->ll.reason && *p->ll.reason ? p->ll.reason : "this is not HTTP";
 	}
 	return HTTP1_BAD;
 }
@@ -464,17 +507,34 @@ enum http1_event http1_next(struct http1 *p, const char **data, size_t *n, struc
 		return HTTP1_BAD;
 	}
 	if (is_too_long(p, taken, p->event)) {
-		(void)refuse(p, 431, "the request's head is too long");
+		(void)refuse(p, 431, "the head is too long");
 		return HTTP1_BAD;
 	}
 	if (p->event == HTTP1_DATA)
 		*ret_body = p->body;
 	if (p->event == HTTP1_END) {
-		p->has_head = p->is_line_over = false;
+		p->has_head = false;
+		p->is_line_over = p->is_answer;
 		p->head_bytes = 0;
 		p->last = 0;
 	}
 	return p->event;
+}
+
+enum http1_event http1_finish(struct http1 *p)
+{
+	llhttp_errno_t code;
+
+	if (p->status != 0)
+		return HTTP1_BAD;
+	p->event = HTTP1_MORE;
+	code = llhttp_finish(&p->ll);
+	if (p->event == HTTP1_END)
+		return HTTP1_END;
+	if (code == HPE_OK && http1_is_idle(p))
+		return HTTP1_MORE;
+	(void)refuse(p, 502, "it ended in the middle");
+	return HTTP1_BAD;
 }
 
 const struct http1_head *http1_head(const struct http1 *p)

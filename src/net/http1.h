@@ -1,7 +1,8 @@
-/* HTTP/1.1 requests from bytes, sans-I/O: bytes in, events out. llhttp without any leniency, and
- * our rules on top: HTTP/1.1 only, one Host, one Content-Length of plain digits or exactly
- * "Transfer-Encoding: chunked", never both, no control characters, limits on every size and count.
- * What two servers could read differently is refused, for that is how requests are smuggled. */
+/* HTTP/1.1 requests, or answers, from bytes, sans-I/O: bytes in, events out. llhttp without any
+ * leniency, and our rules on top: HTTP/1.1 only, one Host, one Content-Length of plain digits or
+ * exactly "Transfer-Encoding: chunked", never both, no control characters, limits on every size and
+ * count. What two servers could read differently is refused, for that is how requests are smuggled.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,14 +18,16 @@ struct http1_field {
 	const char *name, *value;
 };
 
-/* Text is NUL-terminated and has no NUL inside; it stays until the next request's first byte. */
+/* Text is NUL-terminated and has no NUL inside; it stays until the next message's first byte. */
 struct http1_head {
+	int status; /* of an answer; 0: a request */
 	const char *method;
 	const char *path;  /* begins with '/', or is "*" */
 	const char *query; /* without the '?'; "" when there is none */
 	const struct http1_field *fields;
 	unsigned count;
-	int64_t body_length; /* 0: none, -1: chunked */
+	int64_t body_length; /* 0: none, -1: chunked; of an answer as announced, also when none
+				follows (to HEAD), -1: chunked or up to the connection's end */
 	bool keep_alive;
 	bool expects_continue;
 };
@@ -39,6 +42,14 @@ enum http1_event {
 
 /* limits (line_max, head_max, headers_max) is borrowed. NULL without memory. */
 struct http1 *http1_create(const struct http_limits *limits);
+/* For the other side: answers, of HTTP/1.0 too. An interim one (1xx) is a message of its own, and
+ * behind a 101 the bytes are not ours any more. */
+struct http1 *http1_create_answers(const struct http_limits *limits);
+/* Before each answer's first byte: whether it is one to HEAD. */
+void http1_expect(struct http1 *p, bool is_head);
+/* The connection has ended: HTTP1_END when the answer ends by that, HTTP1_MORE between two, else
+ * HTTP1_BAD. */
+enum http1_event http1_finish(struct http1 *p);
 struct http1 *http1_free(struct http1 *p);
 
 /* Takes bytes from the front of *data up to the next event. *ret_body (DATA) points into them. Call

@@ -34,6 +34,10 @@ struct ws_options {
 
 /* NULL: it was no valid handshake or came from a foreign origin, and has been answered (400, 403,
  * 405, 426) . Otherwise the request's headers, arena and user slots stay until closed() returns. */
+#define WS_ACCEPT_SIZE 29
+/* What a server says to a client's key (RFC 6455, 4.2.2), base64. -EINVAL for what is no key. */
+int ws_accept_of(const char *key, char ret[WS_ACCEPT_SIZE]);
+
 struct ws *ws_accept(struct http_request *r, const struct ws_ops *ops, void *user,
 		     const struct ws_options *o);
 const char *ws_protocol(const struct ws *w); /* the chosen one; "" */

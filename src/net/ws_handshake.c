@@ -1,5 +1,6 @@
 #include "net/ws_handshake.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <string.h>
 #include <strings.h>
@@ -106,20 +107,32 @@ static bool choose_protocol(struct http_request *r, const struct ws_options *o, 
 }
 
 /* Proves that we have understood: the key with a fixed text behind it, hashed. */
-static bool answer_key(struct http_request *r)
+int ws_accept_of(const char *key, char ret[WS_ACCEPT_SIZE])
 {
 	static const char suffix[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-	const char *key = http_header(r, "sec-websocket-key");
 	unsigned char raw[KEY_BYTES], hash[SHA1_BYTES];
-	char text[KEY_TEXT + sizeof(suffix)], accept[BASE64_SIZE(SHA1_BYTES)];
+	char text[KEY_TEXT + sizeof(suffix)];
 
-	if (!key || count(r, "sec-websocket-key") != 1 || strlen(key) != KEY_TEXT ||
+	_Static_assert(BASE64_SIZE(SHA1_BYTES) == WS_ACCEPT_SIZE, "the hash fits");
+	if (!key || strlen(key) != KEY_TEXT ||
 	    decode_base64(key, KEY_TEXT, raw, sizeof(raw)) != KEY_BYTES)
-		return refuse(r, 400, "invalid_request", "Sec-WebSocket-Key is not 16 bytes");
+		return -EINVAL;
 	if (str_format(text, sizeof(text), "%s%s", key, suffix) < 0 ||
 	    EVP_Digest(text, strlen(text), hash, NULL, EVP_sha1(), NULL) != 1)
+		return -EIO;
+	(void)encode_base64(hash, sizeof(hash), ret);
+	return 0;
+}
+
+static bool answer_key(struct http_request *r)
+{
+	char accept[WS_ACCEPT_SIZE];
+	int e = ws_accept_of(http_header(r, "sec-websocket-key"), accept);
+
+	if (e == -EINVAL || count(r, "sec-websocket-key") != 1)
+		return refuse(r, 400, "invalid_request", "Sec-WebSocket-Key is not 16 bytes");
+	if (e < 0)
 		return refuse(r, 500, "internal", "no SHA-1");
-	(void)encode_base64(hash, sizeof(hash), accept);
 	(void)http_header_add(r, "Upgrade", "websocket");
 	(void)http_header_add(r, "Connection", "Upgrade");
 	(void)http_header_add(r, "Sec-WebSocket-Accept", accept);

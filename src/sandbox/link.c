@@ -105,6 +105,7 @@ void link_close(struct sandbox *sb)
 	sb->is_guest_ready = false;
 	executions_unbind(sb);
 	files_fail(sb, "the sandbox's box is gone");
+	ports_end(sb, 0);
 }
 
 bool link_retry(struct sandbox *sb)

@@ -13,7 +13,8 @@
 
 static bool is_busy(const struct sandbox *sb)
 {
-	return sb->n_running > 0 || sb->n_readers > 0 || sb->n_file_ops > 0;
+	return sb->n_running > 0 || sb->n_readers > 0 || sb->n_file_ops > 0 ||
+	       sb->n_port_busy > 0;
 }
 
 /* When it is to end if nothing happens before, and why; 0: never. */
@@ -144,6 +145,7 @@ static void on_swept(void *user, const struct provider_reply *r)
 	all->is_sweeping = false;
 	if (r->code == 0)
 		recover_compare(all, r, false);
+	layers_sweep(all);
 }
 
 void sweep_run(struct sandboxes *all)

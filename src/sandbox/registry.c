@@ -44,6 +44,8 @@ struct sandbox *sandbox_alloc(struct sandboxes *all)
 	list_init(&sb->executions);
 	list_init(&sb->file_ops);
 	list_push_back(&all->sandboxes, &sb->node);
+	list_init(&sb->ports);
+	list_init(&sb->port_uses);
 	all->by_state[sb->state]++;
 	count_state(all, sb->state);
 	return sb;
@@ -58,6 +60,7 @@ static void free_sandbox(struct sandbox *sb)
 	list_remove(&sb->dirty);
 	link_close(sb);
 	pairs_done(&sb->env);
+	ports_drop(sb);
 	pairs_done(&sb->metadata);
 	free(sb);
 }
@@ -324,6 +327,8 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	return 0;
 }
 
+	if (r == 0)
+		r = ports_load(all, err);
 struct sandboxes *sandboxes_free(struct sandboxes *all)
 {
 	if (!all)
@@ -348,6 +353,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)loop_timer_free(all->tick);
 	(void)loop_timer_free(all->reap);
 	(void)loop_timer_free(all->sweep);
+		ports_drop(sb);
 	(void)map_free(all->by_id);
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);

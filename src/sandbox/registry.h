@@ -193,6 +193,9 @@ int sandbox_register(struct sandbox *sb);
 void sandbox_unregister(struct sandbox *sb); /* drops that reference: sb may be gone afterwards */
 int sandbox_set_box(struct sandbox *sb, const char *box_id); /* and into by_box */
 void sandbox_drop_box(struct sandbox *sb);
+	struct list ports;     /* owned struct exposure */
+	struct list port_uses; /* owned */
+	size_t n_ports, n_port_uses, n_port_busy;
 struct sandbox *sandboxes_by_name(struct sandboxes *all, const char *owner, const char *name);
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
 /* Recovery only: what was found to be so, whatever the row said. */
@@ -275,3 +278,8 @@ void files_fail(struct sandbox *sb, const char *why);
 void files_drop(struct sandbox *sb); /* without a word */
 
 
+/* ---- ports ---- */
+int ports_load(struct sandboxes *all, struct err *err); /* what is exposed; blocks */
+void ports_forget(struct sandbox *sb);                  /* it has ended: nothing is exposed */
+void ports_end(struct sandbox *sb, uint16_t port);      /* all connections to it; 0: any port */
+void ports_drop(struct sandbox *sb);                    /* without a word */

@@ -44,6 +44,7 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 void stop_forget(struct sandbox *sb)
 {
 	if (sb->is_registered && sb->is_recorded && list_is_empty(&sb->executions))
+	ports_forget(sb);
 		sandbox_unregister(sb);
 }
 

@@ -1,0 +1,58 @@
+/* The door to a port inside a sandbox, as HTTP: a request is read, written anew to a connection
+ * that was made inside the box, and so is its answer. No byte of a head passes through as it came,
+ * so neither side can make the other see a message that is none.
+ *
+ * By path (/api/v1/sandboxes/:id/ports/:port/...) a page shares its origin with the API: cookies go
+ * neither way, credentials of the API stay here, and browsers are told to keep the page apart. By
+ * host name ({port}-{id}.{domain}) each port is an origin of its own. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct api;
+struct api_call;
+struct buf;
+struct http1_head;
+struct http_request;
+struct port_info;
+struct sandbox;
+
+#define PROXY_TOKEN_HEADER "X-Holt-Port-Token"
+#define PROXY_COOKIE "holt_port"
+
+struct proxy_limits {       /* milliseconds */
+	uint64_t head_ms;   /* without the head of an answer */
+	uint64_t body_ms;   /* without a byte either way */
+	uint64_t tunnel_ms; /* the same, of a WebSocket */
+};
+
+struct proxy_target {
+	const char *path; /* raw; borrowed from the request */
+	const char *query;
+	uint16_t port;
+	bool is_host; /* by host name */
+};
+
+struct proxies;
+struct proxies *proxies_create(struct api *api); /* NULL without memory */
+struct proxies *proxies_free(struct proxies *all);
+
+/* proxy_door.c: whether the request's Host names a port; then it is answered, now or later. */
+bool proxy_handle_host(struct api_call *c);
+/* proxy.c: passes the request on. */
+void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info *port,
+		 const struct proxy_target *target);
+
+/* proxy_head.c. A WebSocket's request: its key, else NULL. */
+const char *proxy_websocket_key(const struct http_request *r);
+/* The head as it is sent into the box. -ENOMEM, -E2BIG. */
+int proxy_write_request(const struct http_request *r, const struct proxy_target *t,
+			bool is_websocket, struct buf *b);
+/* The answer's headers, added to the request. -EPROTO: one that cannot be. */
+int proxy_add_answer(struct http_request *r, const struct proxy_target *t,
+		     const struct http1_head *head);
+/* 0, or -EPROTO: the 101 does not agree to the WebSocket that was asked for. Its headers are added.
+ */
+int proxy_add_switch(struct http_request *r, const char *key, const struct http1_head *head);

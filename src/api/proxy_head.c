@@ -1,0 +1,307 @@
+/* Heads, both ways: what is passed on, what stays here, what is added. */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/proxy.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "net/http.h"
+#include "net/http1.h"
+#include "net/ws.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Of one connection, not of the message (RFC 9110, 7.6.1); and what says how long a message is,
+ * which each side learns from us alone. */
+static const char *const hop_by_hop[] = {
+	"connection",
+	"content-length",
+	"keep-alive",
+	"proxy-authenticate",
+	"proxy-authorization",
+	"proxy-connection",
+	"te",
+	"trailer",
+	"transfer-encoding",
+	"upgrade",
+	"http2-settings",
+};
+
+/* What we say ourselves, and what is for us. */
+static const char *const not_for_the_box[] = {
+	"host",
+	"expect",
+	"forwarded",
+	"x-forwarded-for",
+	"x-forwarded-host",
+	"x-forwarded-proto",
+	"x-forwarded-port",
+	"x-forwarded-prefix",
+	"x-real-ip",
+	"x-request-id",
+	"x-holt-port-token",
+};
+
+static const char *const not_for_the_client[] = {
+	"date",
+	"x-request-id",
+	"x-client-request-id",
+	"alt-svc",
+};
+
+/* What would reach beyond the path that the box has of this origin. */
+static const char *const not_by_path[] = {
+	"set-cookie",
+	"service-worker-allowed",
+	"clear-site-data",
+	"strict-transport-security",
+};
+
+static bool is_among(const char *name, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((name[0] | 0x20) == list[i][0] && strcasecmp(name, list[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool has_token(const char *list, const char *token)
+{
+	struct str rest = str_of(list), one;
+
+	while (str_split(&rest, ',', &one)) {
+		one = str_trim(one);
+		if (one.len == strlen(token) && strncasecmp(one.data, token, one.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A Connection header names further headers that are of the connection. */
+static bool is_named(const char *const *connections, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (has_token(connections[i], name))
+			return true;
+	return false;
+}
+
+#define CONNECTIONS_MAX 4u
+
+/* ---- into the box ---- */
+
+static bool is_our_key(const char *value)
+{
+	if (strncasecmp(value, "bearer ", 7) == 0)
+		value += 7 + strspn(value + 7, " ");
+	return strncmp(value, "holt_", 5) == 0 || strncmp(value, "e2b_", 4) == 0;
+}
+
+static void put_field(struct buf *b, const char *name, const char *value)
+{
+	(void)buf_puts(b, name);
+	(void)buf_append(b, ": ", 2);
+	(void)buf_puts(b, value);
+	(void)buf_append(b, "\r\n", 2);
+}
+
+/* All but ours. */
+static void put_cookies(struct buf *b, const char *value)
+{
+	struct str rest = str_of(value), one;
+	bool is_first = true;
+
+	while (str_split(&rest, ';', &one)) {
+		one = str_trim(one);
+		if (one.len == 0 || str_starts(one, PROXY_COOKIE "="))
+			continue;
+		(void)buf_puts(b, is_first ? "Cookie: " : "; ");
+		(void)buf_append(b, one.data, one.len);
+		is_first = false;
+	}
+	if (!is_first)
+		(void)buf_append(b, "\r\n", 2);
+}
+
+/* True when it is dealt with here. */
+static bool is_credential(struct buf *b, const struct proxy_target *t, const char *name,
+			  const char *value)
+{
+	bool is_cookie = strcasecmp(name, "cookie") == 0;
+
+	if (!is_cookie && strcasecmp(name, "authorization") != 0 &&
+	    strcasecmp(name, "x-api-key") != 0)
+		return false;
+	if (!t->is_host)
+		return true; /* all of them are the API's */
+	if (is_cookie)
+		put_cookies(b, value);
+	return is_cookie || is_our_key(value);
+}
+
+static void put_fields(struct buf *b, const struct http_request *r, const struct proxy_target *t)
+{
+	const char *connections[CONNECTIONS_MAX], *name, *value;
+	unsigned n = 0;
+
+	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
+		if (strcasecmp(name, "connection") == 0 && n < CONNECTIONS_MAX)
+			connections[n++] = value;
+	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
+		if (!is_among(name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
+		    !is_among(name, not_for_the_box, ARRAY_LEN(not_for_the_box)) &&
+		    !is_named(connections, n, name) && !is_credential(b, t, name, value))
+			put_field(b, name, value);
+}
+
+static void put_ours(struct buf *b, const struct http_request *r, const struct proxy_target *t)
+{
+	const char *host = http_header(r, "host");
+
+	if (t->is_host)
+		put_field(b, "Host", host);
+	else
+		(void)buf_printf(b, "Host: localhost:%u\r\n", t->port);
+	if (strcmp(http_peer(r), "unix") != 0)
+		put_field(b, "X-Forwarded-For", http_peer(r));
+	put_field(b, "X-Forwarded-Proto", http_is_tls(r) ? "https" : "http");
+	put_field(b, "X-Forwarded-Host", host);
+	if (!t->is_host)
+		(void)buf_printf(b, "X-Forwarded-Prefix: %.*s\r\n", (int)(t->path - http_path(r)),
+				 http_path(r));
+	put_field(b, "X-Request-Id", http_request_id(r));
+}
+
+static void put_length(struct buf *b, const struct http_request *r)
+{
+	static const char *const with_body[] = { "post", "put", "patch" };
+	int64_t n = http_body_length(r);
+
+	if (n < 0)
+		put_field(b, "Transfer-Encoding", "chunked");
+	else if (n > 0 || is_among(http_method(r), with_body, ARRAY_LEN(with_body)))
+		(void)buf_printf(b, "Content-Length: %lld\r\n", (long long)n);
+}
+
+int proxy_write_request(const struct http_request *r, const struct proxy_target *t,
+			bool is_websocket, struct buf *b)
+{
+	(void)buf_puts(b, http_method(r));
+	(void)buf_putc(b, ' ');
+	(void)buf_puts(b, t->path[0] ? t->path : "/");
+	if (t->query[0]) {
+		(void)buf_putc(b, '?');
+		(void)buf_puts(b, t->query);
+	}
+	(void)buf_puts(b, " HTTP/1.1\r\n");
+	put_ours(b, r, t);
+	put_length(b, r);
+	if (is_websocket)
+		(void)buf_puts(b, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+	put_fields(b, r, t);
+	return buf_append(b, "\r\n", 2);
+}
+
+const char *proxy_websocket_key(const struct http_request *r)
+{
+	const char *upgrade = http_header(r, "upgrade"), *connection = http_header(r, "connection");
+
+	if (!upgrade || !connection || strcmp(http_method(r), "GET") != 0 ||
+	    http_body_length(r) != 0 || !has_token(upgrade, "websocket") ||
+	    !has_token(connection, "upgrade"))
+		return NULL;
+	return http_header(r, "sec-websocket-key");
+}
+
+/* ---- out of the box ---- */
+
+/* A cookie for other hosts, or one that looks like ours, stays here. */
+static bool is_bad_cookie(const char *value)
+{
+	struct str rest = str_of(value), one, name;
+	bool is_first = true;
+
+	while (str_split(&rest, ';', &one)) {
+		struct str part = one;
+
+		if (!str_split(&part, '=', &name))
+			continue;
+		name = str_trim(name);
+		if (is_first && str_is(name, PROXY_COOKIE))
+			return true;
+		if (!is_first && name.len == 6 && strncasecmp(name.data, "domain", 6) == 0)
+			return true;
+		is_first = false;
+	}
+	return false;
+}
+
+/* "/login" of the box is not that of this origin. */
+static int add_location(struct http_request *r, const struct proxy_target *t, const char *value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (t->is_host || value[0] != '/' || value[1] == '/')
+		return http_header_add(r, "Location", value);
+	(void)buf_append(&b, http_path(r), (size_t)(t->path - http_path(r)));
+	if (buf_puts(&b, value) < 0)
+		return -ENOMEM;
+	return http_header_add(r, "Location", buf_str(&b));
+}
+
+static int add_field(struct http_request *r, const struct proxy_target *t,
+		     const struct http1_field *f)
+{
+	if (!t->is_host && is_among(f->name, not_by_path, ARRAY_LEN(not_by_path)))
+		return 0;
+	if (strcasecmp(f->name, "set-cookie") == 0 && is_bad_cookie(f->value))
+		return 0;
+	if (strcasecmp(f->name, "location") == 0)
+		return add_location(r, t, f->value);
+	return http_header_add(r, f->name, f->value);
+}
+
+int proxy_add_answer(struct http_request *r, const struct proxy_target *t,
+		     const struct http1_head *head)
+{
+	static const char apart[] = "sandbox allow-downloads allow-forms allow-modals allow-popups "
+				    "allow-scripts";
+	const char *connections[CONNECTIONS_MAX];
+	unsigned n = 0;
+	int e = 0;
+
+	for (unsigned i = 0; i < head->count; i++)
+		if (strcasecmp(head->fields[i].name, "connection") == 0 && n < CONNECTIONS_MAX)
+			connections[n++] = head->fields[i].value;
+	for (unsigned i = 0; i < head->count && e == 0; i++) {
+		const struct http1_field *f = &head->fields[i];
+
+		if (!is_among(f->name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
+		    !is_among(f->name, not_for_the_client, ARRAY_LEN(not_for_the_client)) &&
+		    !is_named(connections, n, f->name))
+			e = add_field(r, t, f);
+	}
+	if (e == 0 && !t->is_host)
+		e = http_header_add(r, "Content-Security-Policy", apart);
+	return e < 0 ? -EPROTO : 0;
+}
+
+int proxy_add_switch(struct http_request *r, const char *key, const struct http1_head *head)
+{
+	const char *upgrade = http1_header(head, "upgrade");
+	const char *accept = http1_header(head, "sec-websocket-accept");
+	char want[WS_ACCEPT_SIZE];
+	int e = 0;
+
+	if (!upgrade || strcasecmp(upgrade, "websocket") != 0 || !accept ||
+	    ws_accept_of(key, want) < 0 || strcmp(accept, want) != 0)
+		return -EPROTO;
+	(void)http_header_add(r, "Upgrade", "websocket");
+	(void)http_header_add(r, "Connection", "Upgrade");
+	for (unsigned i = 0; i < head->count && e == 0; i++)
+		if (strncasecmp(head->fields[i].name, "sec-websocket-", 14) == 0)
+			e = http_header_add(r, head->fields[i].name, head->fields[i].value);
+	return e < 0 ? -EPROTO : 0;
+}

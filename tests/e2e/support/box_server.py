@@ -1,0 +1,179 @@
+"""Runs inside a sandbox: a server that tells what it was asked, and one that breaks every rule."""
+import base64
+import hashlib
+import json
+import socket
+import sys
+import threading
+import time
+
+OK = b"HTTP/1.1 200 OK\r\n"
+BIG = 64 << 20
+
+
+def endless(c, first, piece, pause=0.0):
+    c.sendall(first)
+    for _ in range(1 << 20):
+        c.sendall(piece)
+        time.sleep(pause)
+
+
+RAW = {
+    "until-end": lambda c: c.sendall(OK + b"\r\nall there is"),
+    "old": lambda c: c.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold"),
+    "none": lambda c: None,
+    "half-head": lambda c: c.sendall(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "half-body": lambda c: c.sendall(OK + b"Content-Length: 100\r\n\r\nhalf"),
+    "half-chunk": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n10\r\nhalf"),
+    "bad-chunk": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n"),
+    "both": lambda c: c.sendall(OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "two-lengths": lambda c: c.sendall(OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+    "bad-length": lambda c: c.sendall(OK + b"Content-Length: +5\r\n\r\nhello"),
+    "too-much": lambda c: c.sendall(OK + b"Content-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+    "big-head": lambda c: c.sendall(OK + b"X: " + b"a" * (1 << 20) + b"\r\n\r\n"),
+    "many-headers": lambda c: c.sendall(OK + b"".join(b"X%d: a\r\n" % i for i in range(1000)) + b"\r\n"),
+    "endless-head": lambda c: endless(c, OK, b"X-More: " + b"a" * 1000 + b"\r\n"),
+    "endless-interim": lambda c: endless(c, b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "interim": lambda c: c.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3 + OK + b"Content-Length: 2\r\n\r\nok"),
+    "switch": lambda c: c.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nbytes"),
+    "bad-accept": lambda c: c.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                      b"Sec-WebSocket-Accept: bm8=\r\n\r\n"),
+    "split": lambda c: c.sendall(OK + b"X-A: b\rX-Evil: 1\r\nContent-Length: 0\r\n\r\n"),
+    "fold": lambda c: c.sendall(OK + b"X-A: b\r\n X-Evil: 1\r\nContent-Length: 0\r\n\r\n"),
+    "nul": lambda c: c.sendall(OK + b"X-A: b\0c\r\nContent-Length: 0\r\n\r\n"),
+    "bad-status": lambda c: c.sendall(b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n"),
+    "not-http": lambda c: c.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n"),
+    "http2": lambda c: c.sendall(b"HTTP/2 200\r\n\r\n"),
+    "204": lambda c: c.sendall(b"HTTP/1.1 204 No Content\r\n\r\n"),
+    "304": lambda c: c.sendall(b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 10\r\n\r\n"),
+    "trailers": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n2\r\nok\r\n0\r\nX-T: secret\r\n\r\n"),
+    "hop": lambda c: c.sendall(OK + b"Connection: close, X-Private\r\nX-Private: 1\r\nKeep-Alive: timeout=5\r\n"
+                               b"Proxy-Authenticate: Basic\r\nX-Request-Id: forged\r\nAlt-Svc: h3\r\nX-Kept: 1\r\n"
+                               b"Content-Length: 0\r\n\r\n"),
+    "cookies": lambda c: c.sendall(OK + b"Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2; Domain=.example\r\n"
+                                   b"Set-Cookie: holt_port=evil\r\nContent-Length: 0\r\n\r\n"),
+    "moved": lambda c: c.sendall(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"),
+    "big": lambda c: c.sendall(OK + b"Content-Length: %d\r\n\r\n" % BIG + b"x" * BIG),
+    "slow": lambda c: endless(c, OK + b"\r\n", b"tick\n", 0.05),
+}
+
+
+def read_head(c):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = c.recv(65536)
+        if not piece:
+            return None, data
+        data += piece
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head.decode("latin-1").split("\r\n"), rest
+
+
+class Body:
+    def __init__(self, c, rest):
+        self.c, self.data = c, rest
+
+    def more(self):
+        piece = self.c.recv(65536)
+        if not piece:
+            raise EOFError
+        self.data += piece
+
+    def take(self, n):
+        while len(self.data) < n:
+            self.more()
+        got, self.data = self.data[:n], self.data[n:]
+        return got
+
+    def line(self):
+        while b"\r\n" not in self.data:
+            self.more()
+        got, _, self.data = self.data.partition(b"\r\n")
+        return got
+
+    def chunks(self):
+        while size := int(self.line(), 16):
+            yield self.take(size)
+            self.line()
+        self.line()
+
+
+def read_body(c, rest, headers):
+    body = Body(c, rest)
+    if headers.get("transfer-encoding") == "chunked":
+        data = b"".join(body.chunks())
+    else:
+        data = body.take(int(headers.get("content-length", 0)))
+    return data, body.data
+
+
+def websocket(c, headers):
+    """Accepts, then sends every byte back as it came."""
+    text = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    accept = base64.b64encode(hashlib.sha1(text.encode()).digest())
+    c.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+              b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+    while piece := c.recv(65536):
+        # A client's frames are masked and a server's must not be: the mask is taken off.
+        n = piece[1] & 127
+        if n > 125 or len(piece) < 6 + n:
+            break
+        mask, data = piece[2:6], piece[6:6 + n]
+        c.sendall(bytes([piece[0], n]) + bytes(b ^ mask[i % 4] for i, b in enumerate(data)))
+
+
+def serve(c, number):
+    rest, asked = b"", 0
+    while True:
+        head, rest = read_head(c) if not rest else read_head(c)
+        if not head:
+            return
+        asked += 1
+        method, path, _ = head[0].split(" ")
+        headers = {}
+        pairs = [line.split(": ", 1) for line in head[1:]]
+        for name, value in pairs:
+            headers[name.lower()] = value
+        if path.startswith("/raw/"):
+            RAW[path[5:].partition("?")[0]](c)
+            return
+        if path.startswith("/ws"):
+            return websocket(c, headers)
+        if path.startswith("/hang"):
+            time.sleep(3600)
+        data, rest = read_body(c, rest, headers)
+        answer = json.dumps({"method": method, "path": path, "headers": pairs, "connection": number, "asked": asked,
+                             "length": len(data), "sha256": hashlib.sha256(data).hexdigest()}).encode()
+        c.sendall(OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer))
+        if method != "HEAD":
+            c.sendall(answer)
+        if path.startswith("/last"):
+            return
+
+
+def one(c, number):
+    try:
+        serve(c, number)
+    except (OSError, EOFError, KeyError, ValueError) as e:
+        print(number, repr(e), flush=True)
+    finally:
+        c.close()
+
+
+def main(port, address="127.0.0.1"):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, int(port)))
+        listener.listen(128)
+        print("listening", flush=True)
+        number = 0
+        while True:
+            c, _ = listener.accept()
+            c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            number += 1
+            threading.Thread(target=one, args=(c, number), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
