@@ -5,7 +5,7 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run stop test test-long bench lint fuzz install test-vm clean help deps
+.PHONY: build run stop test test-long bench lint docs fuzz install test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -41,6 +41,9 @@ bench: ## measure, and compare with the other sandboxes of this machine
 lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with -Werror
 	@scripts/deps build test lint
 	@tools/lint
+
+docs: build ## docs/openapi.json and the reference in docs/api.md, from the program's own tables
+	@tools/api-docs $(BUILD)/holt
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (60)
 	@scripts/deps build test

@@ -34,24 +34,32 @@ static const struct jv_field resources[] = {
 };
 
 static const struct jv_field sandbox_fields[] = {
-	FIELD("template", STRING, body_sandbox, template, .max = 128),
-	FIELD("runtime", STRING, body_sandbox, runtime, .max = 128),
+	FIELD("template", STRING, body_sandbox, template, .max = 128,
+	      .help = "python (default), node, bash, base, or one of your own"),
+	FIELD("runtime", STRING, body_sandbox, runtime, .max = 128,
+	      .help = "another word for template"),
 	FIELD("name", STRING, body_sandbox, name, .flags = JV_NULLABLE, .min = 1,
-	      .max = SANDBOX_NAME_MAX),
-	FIELD("getOrCreate", BOOL, body_sandbox, get_or_create),
-	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = levels),
+	      .max = SANDBOX_NAME_MAX,
+	      .help = "[a-z0-9][a-z0-9._-]*, unique among the owner's live sandboxes"),
+	FIELD("getOrCreate", BOOL, body_sandbox, get_or_create,
+	      .help = "with a name: the live one of that name if there is one"),
+	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = levels,
+	      .help = "standard unless given"),
 	FIELD("timeout", DURATION, body_sandbox, timeout_ms, .flags = JV_NULLABLE, .min = SECOND,
-	      .max = YEAR),
+	      .max = YEAR, .help = "time to live"),
 	FIELD("idleTimeout", DURATION, body_sandbox, idle_ms, .flags = JV_NULLABLE, .min = SECOND,
-	      .max = YEAR),
+	      .max = YEAR, .help = "ends it when nothing happened for so long"),
 	FIELD("resources", OBJECT, body_sandbox, resources, .flags = JV_NULLABLE, .sub = resources,
 	      .sub_count = ARRAY_LEN(resources)),
 	FIELD("env", PAIRS, body_sandbox, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX),
+	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("metadata", PAIRS, body_sandbox, metadata, .flags = JV_NULLABLE,
-	      .max = SANDBOX_METADATA_MAX, .text_max = METADATA_VALUE_MAX),
-	FIELD("useWarmPool", BOOL, body_sandbox, use_warm_pool),
-	FIELD("networkAccess", VALUE, body_sandbox, network, .flags = JV_NULLABLE),
+	      .max = SANDBOX_METADATA_MAX, .text_max = METADATA_VALUE_MAX,
+	      .help = "for finding it again"),
+	FIELD("useWarmPool", BOOL, body_sandbox, use_warm_pool,
+	      .help = "true unless given; false: built anew"),
+	FIELD("networkAccess", VALUE, body_sandbox, network, .flags = JV_NULLABLE,
+	      .help = "\"none\" or null"),
 };
 static const struct body_sandbox sandbox_defaults = { .use_warm_pool = true };
 const struct route_body body_sandbox = {
@@ -64,9 +72,10 @@ const struct route_body body_sandbox = {
 };
 
 static const struct jv_field patch_fields[] = {
-	FIELD("timeout", DURATION, body_patch, timeout_ms, .min = SECOND, .max = YEAR),
+	FIELD("timeout", DURATION, body_patch, timeout_ms, .min = SECOND, .max = YEAR,
+	      .help = "time to live from now on"),
 	FIELD("metadata", PAIRS, body_patch, metadata, .max = SANDBOX_METADATA_MAX,
-	      .text_max = METADATA_VALUE_MAX),
+	      .text_max = METADATA_VALUE_MAX, .help = "replaces all of it"),
 };
 static const struct body_patch patch_defaults = { .metadata.len = SIZE_MAX };
 const struct route_body body_patch = {
@@ -80,19 +89,23 @@ const struct route_body body_patch = {
 static const char *const exec_types[] = { "code", "command", NULL };
 
 static const struct jv_field execute_fields[] = {
-	FIELD("type", CHOICE, body_exec, type, .flags = JV_REQUIRED, .choices = exec_types),
+	FIELD("type", CHOICE, body_exec, type, .flags = JV_REQUIRED, .choices = exec_types,
+	      .help = "what content is"),
 	FIELD("content", STRING, body_exec, content, .flags = JV_REQUIRED, .min = 1,
-	      .max = TEXT_MAX),
-	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32),
-	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE),
+	      .max = TEXT_MAX, .help = "the code, or the command for a shell"),
+	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32,
+	      .help = "of code: python, javascript, bash"),
+	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE, .help = "where it runs"),
 	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX),
+	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
-	      .max = YEAR),
-	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE),
-	FIELD("background", BOOL, body_exec, background),
-	FIELD("stream", BOOL, body_exec, stream),
-	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect),
+	      .max = YEAR, .help = "then it is ended"),
+	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE,
+	      .help = "a text, then the end; true keeps it open"),
+	FIELD("background", BOOL, body_exec, background, .help = "answer at once"),
+	FIELD("stream", BOOL, body_exec, stream, .help = "answer as events"),
+	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect,
+	      .help = "a client that leaves ends it"),
 };
 const struct route_body body_execute = {
 	.name = "ExecuteRequest",
@@ -102,22 +115,27 @@ const struct route_body body_execute = {
 };
 
 static const struct jv_field execution_fields[] = {
-	FIELD("command", STRING, body_exec, command, .min = 1, .max = TEXT_MAX),
+	FIELD("command", STRING, body_exec, command, .min = 1, .max = TEXT_MAX,
+	      .help = "for a shell"),
 	FIELD("argv", STRINGS, body_exec, argv, .min = 1, .max = GUEST_ARGS_MAX,
-	      .text_max = TEXT_MAX),
-	FIELD("code", STRING, body_exec, code, .min = 1, .max = TEXT_MAX),
-	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32),
-	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE),
-	FIELD("user", STRING, body_exec, user, .flags = JV_NULLABLE, .max = 64),
+	      .text_max = TEXT_MAX, .help = "a program and its arguments, no shell"),
+	FIELD("code", STRING, body_exec, code, .min = 1, .max = TEXT_MAX, .help = "with language"),
+	FIELD("language", STRING, body_exec, language, .flags = JV_NULLABLE, .max = 32,
+	      .help = "of code: python, javascript, bash"),
+	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE, .help = "where it runs"),
+	FIELD("user", STRING, body_exec, user, .flags = JV_NULLABLE, .max = 64,
+	      .help = "name or number in the box"),
 	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX),
+	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
-	      .max = YEAR),
-	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE),
-	FIELD("background", BOOL, body_exec, background),
-	FIELD("stream", BOOL, body_exec, stream),
-	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect),
-	FIELD("pty", BOOL, body_exec, pty),
+	      .max = YEAR, .help = "then it is ended"),
+	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE,
+	      .help = "a text, then the end; true keeps it open"),
+	FIELD("background", BOOL, body_exec, background, .help = "answer at once"),
+	FIELD("stream", BOOL, body_exec, stream, .help = "answer as events"),
+	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect,
+	      .help = "a client that leaves ends it"),
+	FIELD("pty", BOOL, body_exec, pty, .help = "with a terminal"),
 	FIELD("rows", U32, body_exec, rows, .min = 1, .max = UINT16_MAX),
 	FIELD("cols", U32, body_exec, cols, .min = 1, .max = UINT16_MAX),
 };
@@ -131,8 +149,9 @@ const struct route_body body_execution = {
 };
 
 static const struct jv_field signal_fields[] = {
-	FIELD("signal", VALUE, body_signal, signal, .flags = JV_REQUIRED),
-	FIELD("tree", BOOL, body_signal, tree),
+	FIELD("signal", VALUE, body_signal, signal, .flags = JV_REQUIRED,
+	      .help = "\"SIGINT\", \"INT\" or 2"),
+	FIELD("tree", BOOL, body_signal, tree, .help = "to everything it started"),
 };
 const struct route_body body_signal = {
 	.name = "SignalRequest",
@@ -155,9 +174,10 @@ const struct route_body body_resize = {
 static const char *const file_ops[] = { "mkdir", "move", NULL };
 
 static const struct jv_field file_fields[] = {
-	FIELD("op", CHOICE, body_file, op, .flags = JV_REQUIRED, .choices = file_ops),
-	FIELD("mode", STRING, body_file, mode, .min = 1, .max = 8),
-	FIELD("to", STRING, body_file, to, .min = 1, .max = 4096),
+	FIELD("op", CHOICE, body_file, op, .flags = JV_REQUIRED, .choices = file_ops,
+	      .help = "what to do"),
+	FIELD("mode", STRING, body_file, mode, .min = 1, .max = 8, .help = "octal, of a directory"),
+	FIELD("to", STRING, body_file, to, .min = 1, .max = 4096, .help = "where to move it"),
 };
 const struct route_body body_file = {
 	.name = "FileRequest",
@@ -174,11 +194,13 @@ static const char *const roles[] = {
 };
 
 static const struct jv_field key_fields[] = {
-	FIELD("name", STRING, body_key, name, .flags = JV_REQUIRED, .min = 1, .max = 64),
+	FIELD("name", STRING, body_key, name, .flags = JV_REQUIRED, .min = 1, .max = 64,
+	      .help = "for people"),
 	FIELD("role", CHOICE, body_key, role, .choices = roles),
-	FIELD("owner", STRING, body_key, owner, .min = 1, .max = SANDBOX_OWNER_MAX),
+	FIELD("owner", STRING, body_key, owner, .min = 1, .max = SANDBOX_OWNER_MAX,
+	      .help = "the caller's own unless given"),
 	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
-	      .max = 10 * YEAR),
+	      .max = 10 * YEAR, .help = "it never expires unless given"),
 };
 static const struct body_key key_defaults = { .role = -1 };
 const struct route_body body_key = {

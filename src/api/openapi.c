@@ -203,6 +203,7 @@ static const char *status_text(int status)
 		{ 409, "Not possible as things are" },
 		{ 412, "A precondition does not hold" },
 		{ 413, "Too large" },
+		{ 414, "Too long a path and query" },
 		{ 415, "Not JSON" },
 		{ 416, "No such part" },
 		{ 426, "Not a WebSocket handshake" },
@@ -288,6 +289,8 @@ static bool may_fail_with(const struct api_route *route, int status)
 		return route->body || route->takes;
 	case 415:
 		return route->body != NULL;
+	case 414:
+		return has_param || route->query;
 	case 426:
 		return r->flags & ROUTE_SOCKET;
 	default:
@@ -297,8 +300,8 @@ static bool may_fail_with(const struct api_route *route, int status)
 
 static void responses(struct jw *w, const struct api_route *route)
 {
-	static const short errors[] = { 400, 401, 403, 404, 409, 412, 413, 415,
-					416, 426, 429, 500, 502, 503, 504 };
+	static const short errors[] = { 400, 401, 403, 404, 409, 412, 413, 414,
+					415, 416, 426, 429, 500, 502, 503, 504 };
 	int standard = route->answer || route->media ? 200 : 204;
 
 	jw_key(w, "responses");
@@ -463,7 +466,7 @@ int openapi_write(struct buf *b)
 	jw_str_field(
 		&w, "description",
 		"Sandboxes over HTTP. What each route means in full is in docs/api.md. A request "
-		"that is no good HTTP can also be answered with 405, 408, 411, 414, 417, 431, "
+		"that is no good HTTP can also be answered with 405, 408, 411, 417, 431, "
 		"501 or 505, and the same shape of error.");
 	jw_object_end(&w);
 	paths(&w, rows, n);
