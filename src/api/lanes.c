@@ -133,10 +133,12 @@ static struct lane *take_resting(struct lanes *all, const struct sandbox *sb, ui
 int lane_open(struct lanes *all, struct sandbox *sb, uint16_t port, bool is_fresh,
 	      const struct lane_ops *ops, void *user, struct lane **ret, struct err *err)
 {
-	struct lane *l = is_fresh ? NULL : take_resting(all, sb, port);
+	int r = port_check(sb, err);
+	struct lane *l = is_fresh || r < 0 ? NULL : take_resting(all, sb, port);
 	bool is_found = l != NULL;
-	int r = 1;
 
+	if (r < 0)
+		return r;
 	if (!l)
 		l = calloc(1, sizeof(*l));
 	if (!l)
@@ -144,15 +146,13 @@ int lane_open(struct lanes *all, struct sandbox *sb, uint16_t port, bool is_fres
 	l->all = all;
 	l->ops = ops;
 	l->user = user;
-	if (!is_found) {
-		list_init(&l->node);
-		r = port_dial(sb, port, &use_ops, l, &l->use, err);
-	}
-	if (r < 0) {
-		free(l);
-		return r;
-	}
 	*ret = l;
+	if (is_found)
+		return 1;
+	list_init(&l->node);
+	r = port_dial(sb, port, &use_ops, l, &l->use, err);
+	if (r < 0)
+		free(l);
 	return r;
 }
 

@@ -427,6 +427,11 @@ static int dial(struct port_use *u, struct err *err)
 	return r;
 }
 
+int port_check(const struct sandbox *sb, struct err *err)
+{
+	return sandbox_check_usable(sb, err);
+}
+
 int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
 	      struct port_use **ret, struct err *err)
 {

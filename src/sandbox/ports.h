@@ -52,4 +52,6 @@ int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops,
 void port_use_set_busy(struct port_use *u, bool on);
 bool port_use_is_of(const struct port_use *u, const struct sandbox *sb, uint16_t port);
 bool port_use_is_same(const struct port_use *a, const struct port_use *b); /* the same port */
+/* Whether a connection that is there can be used now: EBUSY, EPIPE. */
+int port_check(const struct sandbox *sb, struct err *err);
 void port_use_end(struct port_use *u); /* no callback comes any more; takes NULL */

@@ -320,6 +320,8 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	if (r < 0)
 		return r;
 	r = recover_load(all, err);
+	if (r == 0)
+		r = ports_load(all, err);
 	if (r < 0)
 		return r;
 	reaper_cut(all);
@@ -327,8 +329,6 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	return 0;
 }
 
-	if (r == 0)
-		r = ports_load(all, err);
 struct sandboxes *sandboxes_free(struct sandboxes *all)
 {
 	if (!all)
@@ -346,6 +346,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	execution_drop_all(&all->strays);
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
 		files_drop(sb);
+		ports_drop(sb);
 		execution_drop_all(&sb->executions);
 		sandbox_drop_waits(sb);
 		free_sandbox(sb);
@@ -353,7 +354,6 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)loop_timer_free(all->tick);
 	(void)loop_timer_free(all->reap);
 	(void)loop_timer_free(all->sweep);
-		ports_drop(sb);
 	(void)map_free(all->by_id);
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);

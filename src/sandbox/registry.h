@@ -173,6 +173,9 @@ struct sandbox {
 	size_t n_running, n_unrecorded, n_readers;
 	struct list file_ops; /* owned */
 	size_t n_file_ops;
+	struct list ports;     /* owned struct exposure */
+	struct list port_uses; /* owned */
+	size_t n_ports, n_port_uses, n_port_busy;
 };
 
 static inline uint64_t now_ms(const struct sandboxes *all)
@@ -193,9 +196,6 @@ int sandbox_register(struct sandbox *sb);
 void sandbox_unregister(struct sandbox *sb); /* drops that reference: sb may be gone afterwards */
 int sandbox_set_box(struct sandbox *sb, const char *box_id); /* and into by_box */
 void sandbox_drop_box(struct sandbox *sb);
-	struct list ports;     /* owned struct exposure */
-	struct list port_uses; /* owned */
-	size_t n_ports, n_port_uses, n_port_busy;
 struct sandbox *sandboxes_by_name(struct sandboxes *all, const char *owner, const char *name);
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);
 /* Recovery only: what was found to be so, whatever the row said. */

@@ -29,6 +29,7 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 	sb->expires_at = 0;
 	sandbox_drop_box(sb);
 	link_close(sb);
+	ports_forget(sb);
 	executions_interrupt(sb, sb->reason);
 	recover_settle(sb);
 	(void)err_set(&err, EBUSY, "the sandbox has ended: %s", sb->reason);
@@ -44,7 +45,6 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 void stop_forget(struct sandbox *sb)
 {
 	if (sb->is_registered && sb->is_recorded && list_is_empty(&sb->executions))
-	ports_forget(sb);
 		sandbox_unregister(sb);
 }
 
