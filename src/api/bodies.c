@@ -4,6 +4,7 @@
 
 #include "auth/scope.h"
 #include "base/arena.h"
+#include "sandbox/context.h"
 #include "sandbox/pool.h"
 #include "sandbox/sandbox.h"
 #include "spec/guest.h"
@@ -106,6 +107,8 @@ static const struct jv_field execute_fields[] = {
 	FIELD("stream", BOOL, body_exec, stream, .help = "answer as events"),
 	FIELD("cancelOnDisconnect", BOOL, body_exec, cancel_on_disconnect,
 	      .help = "a client that leaves ends it"),
+	FIELD("contextId", STRING, body_exec, context_id, .flags = JV_NULLABLE, .min = 1,
+	      .max = CONTEXT_NAME_MAX, .help = "a context to run it in, by id or name"),
 };
 const struct route_body body_execute = {
 	.name = "ExecuteRequest",
@@ -146,6 +149,60 @@ const struct route_body body_execution = {
 	.count = ARRAY_LEN(execution_fields),
 	.size = sizeof(struct body_exec),
 	.defaults = &execution_defaults,
+};
+
+#define CONTEXT_FIELDS                                                                     \
+	FIELD("name", STRING, body_context, name, .flags = JV_NULLABLE, .min = 1,          \
+	      .max = CONTEXT_NAME_MAX, .help = "unique in the sandbox"),                   \
+		FIELD("cwd", STRING, body_context, cwd, .flags = JV_NULLABLE, .max = 4095, \
+		      .help = "where it begins"),                                          \
+		FIELD("env", PAIRS, body_context, env, .flags = JV_NULLABLE,               \
+		      .max = SANDBOX_ENV_MAX, .text_max = ENV_VALUE_MAX,                   \
+		      .help = "environment on top of what is there")
+
+static const struct jv_field context_fields[] = {
+	FIELD("language", STRING, body_context, language, .flags = JV_NULLABLE, .max = 32,
+	      .help = "python (the default), javascript, typescript or bash"),
+	CONTEXT_FIELDS,
+};
+const struct route_body body_context = {
+	.name = "ContextRequest",
+	.fields = context_fields,
+	.count = ARRAY_LEN(context_fields),
+	.size = sizeof(struct body_context),
+	.is_optional = true,
+};
+static const struct jv_field session_fields[] = { CONTEXT_FIELDS };
+const struct route_body body_session = {
+	.name = "SessionRequest",
+	.fields = session_fields,
+	.count = ARRAY_LEN(session_fields),
+	.size = sizeof(struct body_context),
+	.is_optional = true,
+};
+
+#define RUN_FIELDS(name)                                                                         \
+	FIELD(name, STRING, body_run, code, .flags = JV_REQUIRED, .max = CONTEXT_CODE_MAX,       \
+	      .help = "what is run"),                                                            \
+		FIELD("timeout", DURATION, body_run, timeout_ms, .flags = JV_NULLABLE, .min = 1, \
+		      .max = YEAR, .help = "then it is interrupted"),                            \
+		FIELD("stream", BOOL, body_run, stream, .help = "answer as events"),             \
+		FIELD("cancelOnDisconnect", BOOL, body_run, cancel_on_disconnect,                \
+		      .help = "a client that leaves interrupts it")
+
+static const struct jv_field run_fields[] = { RUN_FIELDS("code") };
+const struct route_body body_run = {
+	.name = "ContextRunRequest",
+	.fields = run_fields,
+	.count = ARRAY_LEN(run_fields),
+	.size = sizeof(struct body_run),
+};
+static const struct jv_field session_run_fields[] = { RUN_FIELDS("command") };
+const struct route_body body_session_run = {
+	.name = "SessionRunRequest",
+	.fields = session_run_fields,
+	.count = ARRAY_LEN(session_run_fields),
+	.size = sizeof(struct body_run),
 };
 
 static const struct jv_field signal_fields[] = {

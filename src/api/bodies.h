@@ -32,12 +32,24 @@ enum body_exec_type { BODY_EXEC_CODE, BODY_EXEC_COMMAND };
 struct body_exec {
 	int type; /* of /execute: enum body_exec_type */
 	const char *content, *command, *code, *language, *cwd, *user;
+	const char *context_id; /* of /execute; NULL: none */
 	struct jv_strings argv;
 	struct jv_pairs env;
 	uint64_t timeout_ms;
 	struct jv stdin_value; /* a text, or whether it stays open */
 	bool background, stream, cancel_on_disconnect, pty;
 	uint32_t rows, cols;
+};
+
+struct body_context { /* and a session, which has no language */
+	const char *language, *name, *cwd;
+	struct jv_pairs env;
+};
+
+struct body_run {
+	const char *code; /* a session's command */
+	uint64_t timeout_ms;
+	bool stream, cancel_on_disconnect;
 };
 
 struct body_signal {
@@ -71,7 +83,7 @@ struct body_port {
 extern const struct route_body body_port;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
-	body_resize, body_file, body_key;
+	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key;
 
 /* The services' form of a map, in the arena. NULL without memory, or when it is empty. */
 struct arena;

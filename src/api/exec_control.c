@@ -99,6 +99,8 @@ static void input_found(struct api_call *c, struct execution *x, const struct ex
 	(void)output;
 	if (!is_running(c, x, info))
 		return;
+	if (info->kind == EXECUTION_CONTEXT) /* its driver takes requests there */
+		return problem_status(c, 409, "a context takes code, not standard input");
 	r = feed_start(c->api, x, in->data, in->len, in->eof, input_taken, in, &in->feed);
 	if (r == 0)
 		http_on_gone(c->http, input_gone, in);

@@ -81,7 +81,8 @@ void execution_json_fields(struct jw *w, const struct exec_info *info)
 
 void execution_json_result(struct jw *w, const struct exec_info *info)
 {
-	static const char *const kinds[EXECUTION_KIND_COUNT] = { "command", "code", "pty" };
+	static const char *const kinds[EXECUTION_KIND_COUNT] = { "command", "code", "pty",
+								 "context" };
 
 	jw_str_field(w, "sandboxId", info->sandbox_id);
 	jw_str_field(w, "kind", kinds[info->kind]);

@@ -4,6 +4,7 @@
 
 #include "api/bodies.h"
 #include "api/call.h"
+#include "api/contexts.h"
 #include "api/exec_look.h"
 #include "api/exec_plan.h"
 #include "api/exec_stream.h"
@@ -119,6 +120,8 @@ void api_exec_start(struct api_call *c)
 	struct sandbox *sb;
 	int r;
 
+	if (body->context_id)
+		return context_execute(c, body);
 	if (!run)
 		return problem_reply(c, &(struct err){ ENOMEM, "execution" });
 	if (call_accepts(c, "text/event-stream"))

@@ -45,6 +45,16 @@ void api_exec_signal(struct api_call *c);
 void api_exec_cancel(struct api_call *c);
 void api_exec_wait(struct api_call *c);
 void api_exec_resize(struct api_call *c);
+/* contexts.c, context_runs.c */
+void api_context_create(struct api_call *c);
+void api_context_list(struct api_call *c);
+void api_context_get(struct api_call *c);
+void api_context_delete(struct api_call *c);
+void api_context_run(struct api_call *c);
+void api_context_interrupt(struct api_call *c);
+void api_context_restart(struct api_call *c);
+void api_session_create(struct api_call *c);
+void api_session_list(struct api_call *c);
 /* files.c, file_list.c, file_get.c, file_put.c, archive.c, watch.c */
 void api_file_list(struct api_call *c);
 void api_file_get(struct api_call *c);

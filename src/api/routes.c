@@ -9,6 +9,8 @@
 #define V1 "/api/v1"
 #define BOX ROUTES_BOX
 #define EXEC BOX "/executions/:eid"
+#define CONTEXT BOX "/contexts/:cid"
+#define SESSION BOX "/sessions/:cid"
 
 #define SSE "text/event-stream"
 #define BYTES "application/octet-stream"
@@ -83,6 +85,28 @@ static const struct api_route routes[] = {
 	    "Execution", .query = query_wait, .good = { 200, 202 }),
 	ROW("POST", EXEC "/resize", SCOPE_EXEC, 0, api_exec_resize, &body_resize,
 	    "Resize its terminal", NULL),
+	ROW("POST", BOX "/contexts", SCOPE_EXEC, 0, api_context_create, &body_context,
+	    "Make a stateful interpreter", "Context", .good = { 201 }),
+	ROW("GET", BOX "/contexts", SCOPE_SANDBOX_READ, 0, api_context_list, NULL, "List contexts",
+	    "ContextList"),
+	ROW("GET", CONTEXT, SCOPE_SANDBOX_READ, 0, api_context_get, NULL, "One context", "Context"),
+	ROW("DELETE", CONTEXT, SCOPE_EXEC, 0, api_context_delete, NULL, "End a context", NULL),
+	ROW("POST", CONTEXT "/run", SCOPE_EXEC, 0, api_context_run, &body_run,
+	    "Run code in a context", "ContextRun", .media = SSE),
+	ROW("POST", CONTEXT "/interrupt", SCOPE_EXEC, 0, api_context_interrupt, NULL,
+	    "Interrupt what runs; the state is kept", NULL),
+	ROW("POST", CONTEXT "/restart", SCOPE_EXEC, 0, api_context_restart, NULL,
+	    "Begin anew; the state is lost", "Context"),
+	ROW("POST", BOX "/sessions", SCOPE_EXEC, 0, api_session_create, &body_session,
+	    "Make a shell that keeps its state", "Context", .good = { 201 }),
+	ROW("GET", BOX "/sessions", SCOPE_SANDBOX_READ, 0, api_session_list, NULL, "List sessions",
+	    "ContextList"),
+	ROW("GET", SESSION, SCOPE_SANDBOX_READ, 0, api_context_get, NULL, "One session", "Context"),
+	ROW("DELETE", SESSION, SCOPE_EXEC, 0, api_context_delete, NULL, "End a session", NULL),
+	ROW("POST", SESSION "/run", SCOPE_EXEC, 0, api_context_run, &body_session_run,
+	    "Run a command in a session", "ContextRun", .media = SSE),
+	ROW("POST", SESSION "/interrupt", SCOPE_EXEC, 0, api_context_interrupt, NULL,
+	    "Interrupt the command that runs", NULL),
 	ROW("GET", BOX "/files", SCOPE_FILE_READ, 0, api_file_list, NULL, "List files", "FileList",
 	    .query = query_files),
 	ROW("GET", BOX "/files/*path", SCOPE_FILE_READ, 0, api_file_get, NULL,

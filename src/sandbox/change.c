@@ -26,6 +26,7 @@ void ttl_pause(struct sandbox *sb)
 		sb->remaining_ms = 0;
 	sb->expires_at = 0;
 	sb->expires_ms = 0;
+	contexts_pause(sb);
 }
 
 void ttl_resume(struct sandbox *sb)
@@ -35,6 +36,7 @@ void ttl_resume(struct sandbox *sb)
 	sb->expires_at = left ? now_ms(sb->all) + left : 0;
 	sb->expires_ms = left ? wall_ms(sb->all) + (int64_t)left : 0;
 	sb->remaining_ms = 0;
+	contexts_resume(sb);
 	sandbox_touch(sb);
 }
 

@@ -17,7 +17,13 @@
 struct execution;   /* opaque */
 struct exec_reader; /* opaque */
 
-enum execution_kind { EXECUTION_COMMAND, EXECUTION_CODE, EXECUTION_PTY, EXECUTION_KIND_COUNT };
+enum execution_kind {
+	EXECUTION_COMMAND,
+	EXECUTION_CODE,
+	EXECUTION_PTY,
+	EXECUTION_CONTEXT, /* a driver of ours: see context.h */
+	EXECUTION_KIND_COUNT
+};
 enum execution_state {
 	EXECUTION_RUNNING,
 	EXECUTION_EXITED,      /* by itself, by a signal, a deadline or a cancel: see flags */
@@ -50,6 +56,7 @@ struct exec_request { /* borrowed for the call */
 	bool background;     /* is recorded before the answer */
 	uint16_t rows, cols; /* of a terminal */
 	size_t keep;         /* bytes of output; 0: the default */
+	const char *content; /* of a context: what is recorded, as JSON; NULL: the request */
 };
 
 /* err is NULL on success: it is running (or has failed to start: look at its state). x is borrowed:

@@ -3,13 +3,17 @@
 #include <signal.h>
 
 #include "base/log.h"
+#include "base/str.h"
 #include "sandbox/execution.h"
 #include "json/jw.h"
 
 static void write_what(struct jw *w, const struct exec_request *req)
 {
 	static const char *const types[EXECUTION_KIND_COUNT] = {
-		[EXECUTION_COMMAND] = "command", [EXECUTION_CODE] = "code", [EXECUTION_PTY] = "pty"
+		[EXECUTION_COMMAND] = "command",
+		[EXECUTION_CODE] = "code",
+		[EXECUTION_PTY] = "pty",
+		[EXECUTION_CONTEXT] = "context",
 	};
 
 	jw_str_field(w, "type", types[req->kind]);
@@ -33,6 +37,10 @@ int execution_content(const struct exec_request *req, char **ret)
 	struct jw w = jw_begin(&b);
 	int r;
 
+	if (req->content) {
+		*ret = str_dup(str_of(req->content));
+		return *ret ? 0 : -ENOMEM;
+	}
 	jw_object_begin(&w);
 	write_what(&w, req);
 	if (req->cwd && req->cwd[0] != '\0')

@@ -67,7 +67,7 @@ static int set_code(struct guest_exec *e, const struct exec_request *req, struct
 
 static int set_program(struct guest_exec *e, const struct exec_request *req, struct err *err)
 {
-	if (req->kind == EXECUTION_CODE)
+	if (req->kind == EXECUTION_CODE || (req->kind == EXECUTION_CONTEXT && req->code))
 		return set_code(e, req, err);
 	if (req->command && req->argc > 0)
 		return err_set(err, EINVAL, "command: either this or argv");

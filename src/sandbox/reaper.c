@@ -13,7 +13,7 @@
 
 static bool is_busy(const struct sandbox *sb)
 {
-	return sb->n_running > 0 || sb->n_readers > 0 || sb->n_file_ops > 0 ||
+	return sb->n_running > sb->n_quiet || sb->n_readers > sb->n_quiet || sb->n_file_ops > 0 ||
 	       sb->n_port_busy > 0;
 }
 

@@ -92,7 +92,11 @@ int recover_load(struct sandboxes *all, struct err *err)
 	if (l.r < 0)
 		return err_sys(err, l.r, "load sandboxes");
 	r = quota_load(all, err);
-	return r < 0 ? r : executions_load(all, err);
+	if (r == 0)
+		r = executions_load(all, err);
+	if (r == 0)
+		contexts_load(all);
+	return r;
 }
 
 /* ---- comparing ---- */

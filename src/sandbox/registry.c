@@ -43,6 +43,7 @@ struct sandbox *sandbox_alloc(struct sandboxes *all)
 	list_init(&sb->dirty);
 	list_init(&sb->executions);
 	list_init(&sb->file_ops);
+	list_init(&sb->contexts);
 	list_push_back(&all->sandboxes, &sb->node);
 	list_init(&sb->ports);
 	list_init(&sb->port_uses);
@@ -58,6 +59,7 @@ static void free_sandbox(struct sandbox *sb)
 	quota_leave(sb);
 	list_remove(&sb->node);
 	list_remove(&sb->dirty);
+	contexts_drop(sb);
 	link_close(sb);
 	pairs_done(&sb->env);
 	ports_drop(sb);
@@ -345,6 +347,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 		f->all = NULL;
 	execution_drop_all(&all->strays);
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
+		contexts_drop(sb);
 		files_drop(sb);
 		ports_drop(sb);
 		execution_drop_all(&sb->executions);

@@ -176,6 +176,9 @@ struct sandbox {
 	struct list ports;     /* owned struct exposure */
 	struct list port_uses; /* owned */
 	size_t n_ports, n_port_uses, n_port_busy;
+	struct list contexts; /* owned */
+	size_t n_contexts;
+	size_t n_quiet; /* contexts that wait: their execution and its reader are no use of it */
 };
 
 static inline uint64_t now_ms(const struct sandboxes *all)
@@ -271,6 +274,13 @@ void recover_check(struct sandboxes *all); /* over? for the tick: also when the 
 bool recover_retry(struct sandboxes *all); /* goes on with what is left; false: nothing is */
 bool recover_is_waiting(const struct sandboxes *all);
 void resume_linked(struct sandbox *sb); /* waits_for_link is over */
+
+/* ---- contexts ---- */
+
+void contexts_load(struct sandboxes *all); /* behind the executions */
+void contexts_drop(struct sandbox *sb);    /* without a word */
+void contexts_pause(struct sandbox *sb);   /* their clocks stand still */
+void contexts_resume(struct sandbox *sb);
 
 /* ---- files ---- */
 

@@ -1,0 +1,119 @@
+/* The drivers, and how a context is written down with its execution. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "sandbox/context-stamp.h"
+#include "sandbox/context_impl.h"
+#include "json/jv_decode.h"
+#include "json/jw.h"
+
+#define CONTENT_MAX (64u << 10)
+
+#define EMBED(name, path)                                                                    \
+	__asm__(".section .rodata\n" #name ":\n.incbin \"" path "\"\n.byte 0\n.previous\n"); \
+	extern const char name[]
+
+EMBED(context_driver_python, "sandbox/drivers/context.py");
+EMBED(context_driver_node, "sandbox/drivers/context.js");
+EMBED(context_driver_bash, "sandbox/drivers/context.sh");
+
+static const struct {
+	const char *interpreter; /* as exec_request.language; NULL: argv below */
+	const char *driver;
+} languages[CONTEXT_LANGUAGE_COUNT] = {
+	[CONTEXT_PYTHON] = { "python", context_driver_python },
+	[CONTEXT_JAVASCRIPT] = { "javascript", context_driver_node },
+	[CONTEXT_TYPESCRIPT] = { "javascript", context_driver_node },
+	[CONTEXT_BASH] = { NULL, context_driver_bash },
+};
+
+void context_driver(enum context_language l, struct exec_request *req)
+{
+	static const char *const bash[] = { "/bin/bash", "--noprofile",       "--norc",
+					    "-c",        context_driver_bash, "bash" };
+
+	req->language = languages[l].interpreter;
+	if (languages[l].interpreter) {
+		req->code = languages[l].driver;
+		return;
+	}
+	req->argv = bash;
+	req->argc = sizeof(bash) / sizeof(bash[0]);
+}
+
+/* ---- content ---- */
+
+int context_content(const struct context *c, char **ret)
+{
+	struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	int r;
+
+	jw_object_begin(&w);
+	jw_str_field(&w, "type", "context");
+	jw_str_field(&w, "contextId", c->id);
+	jw_str_field(&w, "language", context_language_name(c->language));
+	jw_str_field(&w, "name", c->name);
+	jw_str_field(&w, "cwd", c->cwd);
+	jw_int_field(&w, "createdMs", c->created_ms);
+	jw_key(&w, "envNames"); /* no values: they are often secrets */
+	jw_array_begin(&w);
+	for (size_t i = 0; i < c->env.len; i++)
+		jw_string(&w, c->env.items[i].name);
+	jw_array_end(&w);
+	jw_object_end(&w);
+	r = jw_end(&w);
+	if (r == 0)
+		*ret = buf_take(&b);
+	buf_done(&b);
+	return r;
+}
+
+struct content {
+	const char *type, *id, *language, *name, *cwd;
+	int64_t created_ms;
+	struct jv_strings env_names;
+};
+
+static const struct jv_field fields[] = {
+	JV_FIELD("type", STRING, struct content, type, .flags = JV_REQUIRED),
+	JV_FIELD("contextId", STRING, struct content, id, .flags = JV_REQUIRED),
+	JV_FIELD("language", STRING, struct content, language, .flags = JV_REQUIRED),
+	JV_FIELD("name", STRING, struct content, name, .flags = JV_REQUIRED,
+		 .max = CONTEXT_NAME_MAX),
+	JV_FIELD("cwd", STRING, struct content, cwd, .flags = JV_REQUIRED, .max = CONTEXT_CWD_MAX),
+	JV_FIELD("createdMs", I64, struct content, created_ms, .flags = JV_REQUIRED),
+	JV_FIELD("envNames", STRINGS, struct content, env_names, .max = SANDBOX_ENV_MAX),
+};
+
+static int fill(struct context *c, const struct content *from)
+{
+	if (strcmp(from->type, "context") != 0 || !id_is_valid(from->id) ||
+	    context_language_from(from->language, &c->language) < 0 ||
+	    str_copy(c->name, sizeof(c->name), from->name) < 0 ||
+	    str_copy(c->cwd, sizeof(c->cwd), from->cwd) < 0)
+		return -EINVAL;
+	(void)str_copy(c->id, sizeof(c->id), from->id);
+	c->created_ms = from->created_ms;
+	c->is_env_lost = from->env_names.len > 0;
+	return 0;
+}
+
+int context_read_content(struct context *c, const char *content)
+{
+	struct arena *a = arena_create(2 * CONTENT_MAX);
+	struct content value = { 0 };
+	struct jv_doc *doc = NULL;
+	int r = a ? jv_parse(content, strlen(content), CONTENT_MAX, &doc, NULL) : -ENOMEM;
+
+	if (r == 0)
+		r = jv_decode_known(jv_root(doc), fields, sizeof(fields) / sizeof(fields[0]), a,
+				    &value, NULL);
+	if (r == 0)
+		r = fill(c, &value);
+	(void)jv_free(doc);
+	(void)arena_free(a);
+	return r;
+}
