@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "sandbox/context.h"
 #include "sandbox/pool.h"
+#include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
@@ -23,8 +24,6 @@
 		.offset = offsetof(struct struct_, member), __VA_ARGS__ \
 	}
 
-static const char *const levels[] = { "standard", "high", "custom", NULL };
-
 static const struct jv_field resources[] = {
 	FIELD("cpu", CPU, body_resources, cpu_milli, .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX),
 	FIELD("memory", SIZE, body_resources, memory_bytes, .min = LIMIT_MEMORY_MIN,
@@ -32,6 +31,17 @@ static const struct jv_field resources[] = {
 	FIELD("disk", SIZE, body_resources, disk_bytes, .min = LIMIT_DISK_MIN,
 	      .max = LIMIT_MEMORY_MAX),
 	FIELD("pids", U32, body_resources, pids, .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX),
+};
+
+#define SECURITY(name_, key_) FIELD(name_, STRING, body_security, chosen[key_], .min = 1, .max = 32)
+static const struct jv_field security[] = {
+	SECURITY("engine", PROFILE_ENGINE),
+	SECURITY("syscalls", PROFILE_SYSCALLS),
+	SECURITY("proc", PROFILE_PROC),
+	SECURITY("network", PROFILE_NETWORK),
+	SECURITY("capabilities", PROFILE_CAPABILITIES),
+	SECURITY("privileges", PROFILE_PRIVILEGES),
+	SECURITY("root", PROFILE_ROOT),
 };
 
 static const struct jv_field sandbox_fields[] = {
@@ -44,8 +54,10 @@ static const struct jv_field sandbox_fields[] = {
 	      .help = "[a-z0-9][a-z0-9._-]*, unique among the owner's live sandboxes"),
 	FIELD("getOrCreate", BOOL, body_sandbox, get_or_create,
 	      .help = "with a name: the live one of that name if there is one"),
-	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = levels,
+	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = profile_names,
 	      .help = "standard unless given"),
+	FIELD("security", OBJECT, body_sandbox, security, .flags = JV_NULLABLE, .sub = security,
+	      .sub_count = ARRAY_LEN(security), .help = "with securityLevel custom: see /profiles"),
 	FIELD("timeout", DURATION, body_sandbox, timeout_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = YEAR, .help = "time to live"),
 	FIELD("idleTimeout", DURATION, body_sandbox, idle_ms, .flags = JV_NULLABLE, .min = SECOND,

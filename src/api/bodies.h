@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "api/routes.h"
+#include "sandbox/profile.h"
 #include "json/jv_decode.h"
 
 struct sandbox_pair;
@@ -12,7 +13,11 @@ struct sandbox_pair;
 struct body_sandbox {
 	const char *template, *runtime, *name; /* NULL: absent */
 	bool get_or_create, use_warm_pool;
-	int level; /* enum box_level, or 2: "custom" */
+	int level; /* enum profile_id */
+	struct body_security {
+		const char *chosen[PROFILE_KEY_COUNT]; /* of a custom one; NULL: absent */
+	} security;
+	const char *snapshot; /* NULL: absent */
 	uint64_t timeout_ms, idle_ms;
 	struct body_resources {
 		uint32_t cpu_milli, pids;

@@ -10,6 +10,9 @@ void api_health(struct api_call *c);
 void api_metrics(struct api_call *c);
 /* openapi.c */
 void api_openapi(struct api_call *c);
+/* profiles.c */
+void api_profile_list(struct api_call *c);
+void api_profile_get(struct api_call *c);
 /* pool.c */
 void api_pool(struct api_call *c);
 /* warmpools.c */

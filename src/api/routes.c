@@ -171,6 +171,10 @@ static const struct api_route routes[] = {
 	    "Keep no more than is usual", NULL),
 	ROW("GET", V1 "/warmpools/:id/status", SCOPE_SANDBOX_READ, 0, api_warmpool_status, NULL,
 	    "How a warm pool does", "WarmPoolStatus"),
+	ROW("GET", V1 "/profiles", SCOPE_NONE, 0, api_profile_list, NULL,
+	    "What each security profile sets", "ProfileList"),
+	ROW("GET", V1 "/profiles/:name", SCOPE_NONE, 0, api_profile_get, NULL,
+	    "What a security profile sets", "Profile"),
 	ROW("GET", V1 "/pool", SCOPE_ADMIN, 0, api_pool, NULL, "State of the warm pools",
 	    "PoolList"),
 };

@@ -1,6 +1,7 @@
 #include "api/sandbox_json.h"
 
 #include "base/str.h"
+#include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
 #include "json/jw.h"
 
@@ -101,7 +102,7 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	write_text(w, "reason", info->reason);
 	jw_str_field(w, "template", info->template);
 	jw_str_field(w, "runtime", info->template);
-	jw_str_field(w, "securityLevel", "standard");
+	jw_str_field(w, "securityLevel", profiles[info->profile].name);
 	jw_str_field(w, "networkAccess", "none");
 	jw_str_field(w, "owner", info->owner);
 	jw_iso_field(w, "createdAt", info->created_ms);

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "net/http.h"
+#include "sandbox/profile.h"
 #include "sandbox/template.h"
 #include "json/jw.h"
 
@@ -34,21 +35,41 @@ static void reply_info(struct api_call *c, int status, const struct sandbox_info
 
 /* ---- making ---- */
 
+static bool choose_security(struct api_call *c, const struct body_sandbox *body, uint32_t *ret)
+{
+	for (unsigned key = 0; key < PROFILE_KEY_COUNT; key++) {
+		const char *choice = body->security.chosen[key];
+		struct err err = { 0 };
+
+		if (!choice)
+			continue;
+		if (body->level != PROFILE_ID_CUSTOM) {
+			problem_field(c, "security", "only securityLevel 'custom' takes settings");
+			return false;
+		}
+		if (profile_choose(key, choice, ret, &err) < 0) {
+			problem_field(c, "security", "security.%s", err.text);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Who asks for more isolation or for a network must not get less, or none, without a word. */
-static bool check_level(struct api_call *c, const struct body_sandbox *body)
+static bool check_level(struct api_call *c, const struct body_sandbox *body,
+			struct sandbox_request *req)
 {
 	const char *network = jv_text(body->network);
+	const char *missing = profile_unavailable(body->level);
 
-	if (body->level == LEVEL_HIGH) {
-		problem_field(c, "securityLevel",
-			      "securityLevel 'high' needs gVisor, which this server does not have: "
-			      "only 'standard' can be had");
+	if (missing) {
+		problem_field(c, "securityLevel", "securityLevel '%s' cannot be had: %s",
+			      profiles[body->level].name, missing);
 		return false;
 	}
-	if (body->level != LEVEL_STANDARD) {
-		problem_field(c, "securityLevel", "only 'standard' can be had on this server");
+	if (!choose_security(c, body, &req->strict))
 		return false;
-	}
+	req->profile = (uint8_t)body->level;
 	if (jv_kind(body->network) != JV_ABSENT && jv_kind(body->network) != JV_NULL &&
 	    !(network && strcmp(network, "none") == 0)) {
 		problem_field(c, "networkAccess",
@@ -125,7 +146,7 @@ void api_sandbox_create(struct api_call *c)
 		.n_metadata = body->metadata.len,
 	};
 
-	if (!check_level(c, body) || !find_template(c, body, &req.template) ||
+	if (!check_level(c, body, &req) || !find_template(c, body, &req.template) ||
 	    !check_times(c, body->timeout_ms, body->idle_ms))
 		return;
 	if (req.get_or_create && !body->name)

@@ -302,6 +302,26 @@ static const struct schema_field bundle[] = {
 	FIELD("files", LIST, .ref = "BundleFile", .help = "in the order of the request"),
 };
 
+static const struct schema_field profile_setting[] = {
+	FIELD("name", STRING),
+	FIELD("value", STRING),
+	FIELD("about", STRING),
+	FIELD("choices", STRINGS, .help = "that a request may make instead"),
+};
+
+static const struct schema_field profile[] = {
+	FIELD("name", STRING),
+	FIELD("about", STRING),
+	FIELD("isAvailable", BOOL),
+	FIELD("reason", STRING | NIL, .help = "why it cannot be had on this machine"),
+	FIELD("settings", LIST, .ref = "ProfileSetting"),
+	FIELD("mayLoosen", STRINGS, .help = "what may be weaker than standard: nothing"),
+};
+
+static const struct schema_field profile_list[] = {
+	FIELD("items", LIST, .ref = "Profile"),
+};
+
 /* ---- keys, user ---- */
 
 static const struct schema_field key[] = {
@@ -448,6 +468,9 @@ static const struct schema schemas[] = {
 	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
 	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
 	SCHEMA("Bundle", "Several files", bundle),
+	SCHEMA("ProfileSetting", "One thing that a profile settles", profile_setting),
+	SCHEMA("Profile", "What boxes of it are protected by", profile),
+	SCHEMA("ProfileList", "The security profiles", profile_list),
 	SCHEMA("Port", "A port that is exposed", port),
 	SCHEMA("ExposedPort", "A port that was just exposed", exposed_port),
 	SCHEMA("PortList", "The exposed ports, by number", port_list),

@@ -218,7 +218,7 @@ static int protect_sysctl(struct err *err)
 
 static int mount_proc(const struct box_plan *plan, struct err *err)
 {
-	bool high = plan->level == LEVEL_HIGH;
+	bool high = plan->level == LEVEL_HIGH || (plan->flags & TEMPLATE_STRICT_PROC);
 	char gid[16];
 	/* holt-init's group sees every process of the box; its user sees his own. */
 	struct fs_option options[] = { { "hidepid", "invisible" },

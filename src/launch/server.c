@@ -153,7 +153,9 @@ static void replace_template(struct launch *l, struct template *t, const struct 
 	t->preload = preload;
 	t->spec.preload = preload;
 	t->mount_ns = mount_ns;
-	t->profile = spec->level == LEVEL_HIGH ? PROFILE_HIGH : PROFILE_STANDARD;
+	t->profile = spec->level == LEVEL_HIGH || (spec->flags & TEMPLATE_STRICT_CALLS)
+			     ? PROFILE_HIGH
+			     : PROFILE_STANDARD;
 	t->failures = 0;
 	poolsize_init(&t->size, 0, 0, 0);
 }

@@ -128,7 +128,9 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
-	return template_slot(sb->all, t->name, &sb->template_id, err);
+	sb->profile = req->profile;
+	sb->strict = req->strict;
+	return template_slot(sb->all, t->name, sb->strict, &sb->template_id, err);
 }
 
 static void begin(struct sandbox *sb, const struct sandbox_request *req)

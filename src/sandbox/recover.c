@@ -31,6 +31,8 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	sb->metadata = i.metadata;
 	sb->limits = i.info.limits;
 	sb->is_warm = i.info.warm;
+	sb->profile = i.info.profile;
+	sb->strict = i.info.strict;
 	(void)str_copy(sb->id, sizeof(sb->id), row->id);
 	(void)str_copy(sb->owner, sizeof(sb->owner), row->owner);
 	(void)str_copy(sb->key_id, sizeof(sb->key_id), row->key_id);

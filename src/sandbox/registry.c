@@ -409,6 +409,8 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.reason = sb->reason,
 		.box_id = sb->box_id,
 		.state = sb->state,
+		.profile = sb->profile,
+		.strict = sb->strict,
 		.warm = sb->is_warm,
 		.is_existing = sb->is_existing,
 		.claim_us = sb->claim_us,

@@ -129,6 +129,8 @@ struct sandbox {
 	char key_id[ID_LEN + 1]; /* "": none */
 	char template[SANDBOX_TEMPLATE_MAX + 1];
 	uint32_t template_id; /* while it is being created */
+	uint8_t profile;      /* enum profile_id */
+	uint32_t strict;      /* of a custom one: enum template_flag */
 	enum sandbox_state state;
 	char reason[SANDBOX_TEXT_MAX + 1];
 	struct limits limits;

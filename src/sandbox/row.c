@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sandbox/profile.h"
 #include "json/jv.h"
 #include "json/jw.h"
 
-#define ROW_WARM (1u << 0) /* sandbox_row.flags */
+/* sandbox_row.flags */
+#define ROW_WARM (1u << 0)
+#define ROW_STRICT_CALLS (1u << 1)
+#define ROW_STRICT_PROC (1u << 2)
 #define SPEC_JSON_MAX (64u << 10)
 
 void row_texts_done(struct row_texts *t)
@@ -45,6 +49,13 @@ static int write_pairs(const struct pairs *p, struct buf *b)
 	return jw_end(&w);
 }
 
+static uint32_t row_flags(const struct sandbox *sb)
+{
+	return (sb->is_warm ? ROW_WARM : 0) |
+	       (sb->strict & TEMPLATE_STRICT_CALLS ? ROW_STRICT_CALLS : 0) |
+	       (sb->strict & TEMPLATE_STRICT_PROC ? ROW_STRICT_PROC : 0);
+}
+
 int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_row *ret,
 	     struct row_texts *ret_texts)
 {
@@ -69,9 +80,9 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 		.template = sb->template,
 		.reason = sb->reason,
 		.state = (uint8_t)state,
-		.level = LEVEL_STANDARD,
+		.level = sb->profile,
 		.is_live = state_is_live(state),
-		.flags = sb->is_warm ? ROW_WARM : 0,
+		.flags = row_flags(sb),
 		.spec = buf_str(&ret_texts->spec),
 		.env = buf_str(&ret_texts->env),
 		.metadata = buf_str(&ret_texts->metadata),
@@ -144,6 +155,9 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->box_id = row->box_id;
 	i->state = row->state;
 	i->warm = (row->flags & ROW_WARM) != 0;
+	i->profile = row->level < PROFILE_ID_COUNT ? row->level : PROFILE_ID_STANDARD;
+	i->strict = (row->flags & ROW_STRICT_CALLS ? TEMPLATE_STRICT_CALLS : 0) |
+		    (row->flags & ROW_STRICT_PROC ? TEMPLATE_STRICT_PROC : 0);
 	i->env = ret->env.items;
 	i->n_env = ret->env.len;
 	i->metadata = ret->metadata.items;

@@ -86,6 +86,10 @@ struct sandbox_request { /* borrowed for the call */
 	const char *name;     /* "": none; unique among the owner's live ones */
 	bool get_or_create;   /* with a name: the live one of that name, if there is one */
 	const char *template; /* "": the default */
+	uint8_t profile;      /* enum profile_id */
+	uint32_t strict;      /* of a custom one: enum template_flag */
+	const char *snapshot; /* by id or name, instead of a template; NULL or "": none */
+	const struct layers *layers; /* what else it is made of; NULL: nothing. Of forks */
 	struct limits limits; /* 0: the template's */
 	uint64_t timeout_ms;  /* 0: the default */
 	uint64_t idle_ms;     /* 0: the default */
@@ -108,6 +112,8 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended one */
 	const char *id, *owner, *key_id, *name, *template, *reason, *box_id;
 	enum sandbox_state state;
+	uint8_t profile;        /* enum profile_id */
+	uint32_t strict;        /* of a custom one: enum template_flag */
 	bool warm, is_existing; /* was taken from the pool; get_or_create found it */
 	uint64_t step_ns[STEP_COUNT];
 	uint64_t claim_us, store_us, total_us; /* of its creation, by this process; 0 otherwise */

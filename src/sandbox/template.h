@@ -27,5 +27,6 @@ const struct template_row *template_find(const char *name);
 /* What boxes of a template are made of. EINVAL: there is none of that name. */
 int template_recipe(struct sandboxes *all, const char *name, struct recipe *ret, struct err *err);
 /* The launcher's number for boxes of it, held for the caller (slot.h): that of its warm pool when
- * it has one. */
-int template_slot(struct sandboxes *all, const char *name, uint32_t *ret, struct err *err);
+ * it has one. strict: enum template_flag beyond the template's own. */
+int template_slot(struct sandboxes *all, const char *name, uint32_t strict, uint32_t *ret,
+		  struct err *err);

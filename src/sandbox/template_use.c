@@ -18,16 +18,20 @@ int template_recipe(struct sandboxes *all, const char *name, struct recipe *ret,
 	return 0;
 }
 
-int template_slot(struct sandboxes *all, const char *name, uint32_t *ret, struct err *err)
+int template_slot(struct sandboxes *all, const char *name, uint32_t strict, uint32_t *ret,
+		  struct err *err)
 {
 	const struct pool *p = pool_of_template(all, name);
 	struct recipe recipe;
 	int r;
 
-	if (p && p->slot > 0) {
+	if (p && p->slot > 0 && strict == 0) {
 		*ret = slot_again(all, p->slot);
 		return 0;
 	}
 	r = template_recipe(all, name, &recipe, err);
-	return r < 0 ? r : slot_hold(all, &recipe, ret, err);
+	if (r < 0)
+		return r;
+	recipe.flags |= strict;
+	return slot_hold(all, &recipe, ret, err);
 }

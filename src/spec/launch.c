@@ -8,7 +8,9 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define TEMPLATE_FLAGS (TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE)
+#define TEMPLATE_FLAGS                                                        \
+	(TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE | \
+	 TEMPLATE_STRICT_CALLS | TEMPLATE_STRICT_PROC)
 #define LAUNCH_FLAGS LAUNCH_COLD
 #define BOX_FLAGS (BOX_WARM | BOX_WARM_PYTHON | BOX_WARM_NODE)
 #define CONTROLLERS                                                                  \

@@ -86,6 +86,9 @@ enum template_flag {
 	TEMPLATE_WRITABLE_ROOT = 1 << 0, /* copy-on-write root instead of a read-only one */
 	TEMPLATE_WARM_PYTHON = 1 << 1,
 	TEMPLATE_WARM_NODE = 1 << 2,
+	/* Two parts of LEVEL_HIGH that need no other kernel. */
+	TEMPLATE_STRICT_CALLS = 1 << 3, /* no Internet sockets, no memfds */
+	TEMPLATE_STRICT_PROC = 1 << 4,  /* /proc shows processes and nothing else */
 };
 
 /* Ids of layers, bottom first. A box sees what they hold below what it writes itself. */
