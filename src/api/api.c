@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/audit.h"
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/health.h"
@@ -261,7 +262,7 @@ static void admit(struct api_call *c)
 {
 	if (!is_public(c) && !is_port_without_key(c) && !authenticate(c))
 		return;
-	if (!query_check(c))
+	if (!query_check(c) || !audit_may_begin(c))
 		return;
 	if (c->route->body)
 		return take_body(c);
@@ -324,6 +325,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 			(double)took_us / 1e6);
 	if (c)
 		metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), -1);
+	audit_note(c, r, status);
 	access_log_write(&(struct access_entry){
 		.request_id = http_request_id(r),
 		.client_id = http_client_request_id(r),

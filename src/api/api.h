@@ -11,9 +11,11 @@
 #include "base/cleanup.h"
 
 struct api; /* opaque */
+struct audit_log;
 struct auth_keys;
 struct config;
 struct err;
+struct events;
 struct http_request;
 struct jwks_source;
 struct loop;
@@ -30,6 +32,8 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct auth_keys *keys;
 	struct users *users;      /* may be NULL: nobody has a record */
 	struct metrics *metrics;  /* may be NULL */
+	struct audit_log *audit;  /* NULL: nothing is noted */
+	struct events *events;    /* NULL: none are kept */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 };
 

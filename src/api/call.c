@@ -44,6 +44,7 @@ struct sandbox *call_find_sandbox(struct api_call *c)
 
 	if (!sb && !call_owner(c))
 		sb = sandboxes_find(all, id, NULL);
+	c->is_foreign = !sb && sandboxes_find(all, id, NULL);
 	if (sb && c->route->route.scope & (SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE))
 		sandbox_touch(sb);
 	return sb;

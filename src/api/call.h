@@ -48,8 +48,10 @@ struct api_call {
 	const struct api_route *route; /* NULL: none was found */
 	struct router_match match;
 	struct principal who; /* of a public route: nobody, without any scope */
-	void *body;      /* arena: the struct of the route's body table; zeroed without a body */
-	bool has_waited; /* for a token's key: it does so once */
+	void *body;       /* arena: the struct of the route's body table; zeroed without a body */
+	bool has_waited;  /* for a token's key: it does so once */
+	bool is_foreign;  /* what it asked for is another owner's */
+	char subject[64]; /* id of what it made; "": the path says what it is about */
 };
 
 const char *call_param(const struct api_call *c, const char *name); /* never NULL */

@@ -28,6 +28,10 @@ void api_key_list(struct api_call *c);
 void api_key_revoke(struct api_call *c);
 void api_user(struct api_call *c);
 /* sandboxes.c */
+/* audit.c, events.c */
+void api_audit(struct api_call *c);
+void api_events(struct api_call *c);
+void api_security_events(struct api_call *c);
 void api_sandbox_create(struct api_call *c);
 void api_sandbox_list(struct api_call *c);
 void api_sandbox_get(struct api_call *c);

@@ -44,6 +44,23 @@ const struct route_query query_sandboxes[] = {
 	PAGE(500),
 	{ 0 },
 };
+#define JOURNAL                                                                    \
+	{ "owner", QUERY_TEXT, 0, 63, NULL, "only theirs; for admins" },           \
+		{ "kind", QUERY_TEXT, 0, 63, NULL, "only of that kind" },          \
+		{ "from", QUERY_TEXT, 0, 32, NULL, "time or day, in UTC" },        \
+	{                                                                          \
+		"to", QUERY_TEXT, 0, 32, NULL, "time or day; not part of the page" \
+	}
+
+const struct route_query query_journal[] = { JOURNAL, PAGE(1000), { 0 } };
+const struct route_query query_events[] = {
+	JOURNAL,
+	{ "sandbox", QUERY_TEXT, 0, 63, NULL,
+	  "stream: only what is about it; kind may end with *" },
+	{ "lastEventId", QUERY_TEXT, 0, 0, NULL, "as the header Last-Event-ID" },
+	PAGE(1000),
+	{ 0 },
+};
 const struct route_query query_encoding[] = { ENCODING, { 0 } };
 const struct route_query query_output[] = {
 	{ "from", QUERY_U64, 0, UINT64_MAX, NULL, "position; default 0" },

@@ -464,6 +464,43 @@ static const struct schema schemas[] = {
 	SCHEMA("GrepLine", "A line that matches, or one around it", found_line),
 	SCHEMA("GrepResult", "Lines that match, file by file", grep_result),
 	SCHEMA("ReplacedFile", "A file that was changed", replaced_file),
+/* ---- logs ---- */
+
+static const struct schema_field event[] = {
+	FIELD("seq", INT, .help = "its place in the log; of a stream the id"),
+	FIELD("at", TIME),
+	FIELD("owner", STRING, .help = "empty: nobody's"),
+	FIELD("kind", STRING),
+	FIELD("data", OBJECT, .help = "subject and more, by kind"),
+};
+
+static const struct schema_field event_page[] = {
+	FIELD("items", LIST, .ref = "Event"),
+	NEXT,
+};
+
+static const struct schema_field audit_line[] = {
+	FIELD("seq", INT),
+	FIELD("at", TIME),
+	FIELD("owner", STRING, .help = "who; empty: not known"),
+	FIELD("kind", STRING, .help = "call, denied or open"),
+	FIELD("data", OBJECT,
+	      .help = "keyId, method, route, subject, peer, status, code, requestId"),
+	FIELD("hash", STRING, .help = "of the line before and this one"),
+};
+
+static const struct schema_field audit_head[] = {
+	FIELD("seq", INT),
+	FIELD("hash", STRING),
+	FIELD("isIntact", BOOL, .help = "false: the log's end is not what its head says"),
+};
+
+static const struct schema_field audit_page[] = {
+	FIELD("items", LIST, .ref = "AuditLine"),
+	NEXT,
+	FIELD("head", OBJECT, .ref = "AuditHead"),
+};
+
 	SCHEMA("SkippedFile", "A file that was left alone", skipped_file),
 	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
 	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
@@ -498,5 +535,10 @@ const struct schema *schema_find(const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(schemas); i++)
 		if (strcmp(schemas[i].name, name) == 0)
 			return &schemas[i];
+	SCHEMA("Event", "Something that happened", event),
+	SCHEMA("EventPage", "A page of a log, oldest first", event_page),
+	SCHEMA("AuditLine", "A call that changed something, or a refusal", audit_line),
+	SCHEMA("AuditHead", "The end of the audit log", audit_head),
+	SCHEMA("AuditPage", "A page of the audit log, oldest first", audit_page),
 	return NULL;
 }

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -45,4 +46,25 @@ void clock_iso(int64_t wall_ms, char dst[CLOCK_ISO_SIZE])
 		       (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
 		       (unsigned)tm.tm_mday % 100, (unsigned)tm.tm_hour % 100,
 		       (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100, (unsigned)ms);
+}
+
+int clock_from_iso(const char *iso, int64_t *ret_wall_ms)
+{
+	struct tm tm = { 0 };
+	const char *rest = strptime(iso, "%Y-%m-%d", &tm);
+	int64_t ms = 0, unit = 100;
+
+	if (rest && *rest == '\0')
+		rest = "Z";
+	else if (rest)
+		rest = strptime(rest, "T%H:%M:%S", &tm);
+	if (!rest)
+		return -EINVAL;
+	if (*rest == '.')
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+			ms += unit * (*rest - '0');
+	if (rest[0] != 'Z' || rest[1] != '\0')
+		return -EINVAL;
+	*ret_wall_ms = (int64_t)timegm(&tm) * 1000 + ms;
+	return 0;
 }

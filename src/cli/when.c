@@ -1,25 +1,13 @@
 #include "cli/when.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 int when_parse(const char *iso, int64_t *ret_ms)
 {
-	struct tm tm = { 0 };
-	const char *rest = strptime(iso, "%Y-%m-%dT%H:%M:%S", &tm);
-	int64_t ms = 0, unit = 100;
-
-	if (!rest)
-		return -EINVAL;
-	if (*rest == '.')
-		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-			ms += unit * (*rest - '0');
-	if (rest[0] != 'Z' || rest[1] != '\0')
-		return -EINVAL;
-	*ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
-	return 0;
+	return clock_from_iso(iso, ret_ms);
 }
 
 void when_span(int64_t ms, char dst[WHEN_SIZE])

@@ -75,16 +75,6 @@ struct app {
 
 /* ---- before the loop: what needs privilege, then without ---- */
 
-static const char *cgroup_name(int cgroup)
-{
-	static const char *const names[] = { [CONFIG_CGROUP_AUTO] = "auto",
-					     [CONFIG_CGROUP_V1] = "v1",
-					     [CONFIG_CGROUP_V2] = "v2",
-					     [CONFIG_CGROUP_NONE] = "none" };
-
-	return names[cgroup];
-}
-
 /* A key that only root can read is read while we are root. */
 static int open_tls(struct app *a, struct err *err)
 {
@@ -101,9 +91,11 @@ static int open_dirs(struct app *a, const struct account *account, struct err *e
 		r = str_format(a->data_path, sizeof(a->data_path), "%s/data", a->config->state_dir);
 	if (r == 0)
 		r = first_key_open(a->config->admin_key_file, a->dirs.data_fd, &a->key_fd, err);
-	a->launcher = (struct launcher_options){ .cgroup = cgroup_name(a->config->cgroup),
-						 .persistent = true,
-						 .state_fd = a->dirs.boxes_fd };
+	a->launcher = (struct launcher_options){
+		.cgroup = settings_find("cgroup")->choices[a->config->cgroup],
+		.persistent = true,
+		.state_fd = a->dirs.boxes_fd
+	};
 	return r;
 }
 
@@ -296,7 +288,11 @@ static int open_keys(struct app *a, struct err *err)
 static int open_telling(struct app *a, struct err *err)
 {
 	struct telling_deps deps = {
-		.loop = a->loop, .config = a->config, .store = &a->store, .metrics = a->metrics
+		.loop = a->loop,
+		.config = a->config,
+		.store = &a->store,
+		.metrics = a->metrics,
+		.dir_fd = a->dirs.data_fd,
 	};
 
 	return telling_open(&a->telling, &deps, err);
@@ -309,6 +305,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 		.loop = a->loop,
 		.store = &a->store,
 		.metrics = a->metrics,
+		.events = a->telling.events,
 		.quota_of = quota_of_user,
 		.quota_user = a,
 		.settings = { .max_sandboxes = c->max_sandboxes,
@@ -345,6 +342,8 @@ static int open_server(struct app *a, struct err *err)
 				 .keys = a->keys,
 				 .users = a->users,
 				 .metrics = a->metrics,
+				 .audit = a->telling.audit,
+				 .events = a->telling.events,
 				 .jwks = a->telling.jwks };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
@@ -452,10 +451,10 @@ static void close_all(struct app *a)
 	a->api = api_free(a->api);
 	a->machinery = machinery_stop(a->machinery);
 	a->sandboxes = sandboxes_free(a->sandboxes);
+	telling_close(&a->telling);
 	if (a->keys && a->minute)
 		note_keys_used(a);
 	a->minute = loop_timer_free(a->minute);
-	telling_close(&a->telling);
 	a->store_io = loop_io_free(a->store_io);
 	store_close(&a->store);
 	a->server = http_server_free(a->server);

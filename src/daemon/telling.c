@@ -3,12 +3,44 @@
 #include "config/config.h"
 #include "outbound/courier.h"
 #include "outbound/jwks_source.h"
+#include "sandbox/audit_log.h"
+#include "sandbox/events.h"
+
+static void tampered(void *user, const char *what)
+{
+	struct telling *t = user;
+
+	(void)what; /* the log has said it */
+	events_emit(t->events, &(struct event){ .kind = SECURITY_PREFIX "audit_tampered",
+						.owner = "",
+						.subject = AUDIT_STREAM });
+}
+
+static int open_logs(struct telling *t, const struct telling_deps *deps, struct err *err)
+{
+	struct events_options events = { .loop = deps->loop,
+					 .store = deps->store,
+					 .metrics = deps->metrics,
+					 .retention_ms = deps->config->event_retention_ms };
+	struct audit_log_options audit = { .loop = deps->loop,
+					   .store = deps->store,
+					   .dir_fd = deps->dir_fd,
+					   .tampered = tampered,
+					   .user = t };
+	int r = events_open(&events, &t->events, err);
+
+	if (r == 0 && deps->config->audit)
+		r = audit_log_open(&audit, &t->audit, err);
+	return r;
+}
 
 int telling_open(struct telling *t, const struct telling_deps *deps, struct err *err)
 {
 	const struct config *c = deps->config;
-	int r = courier_create(deps->loop, &t->courier, err);
+	int r = open_logs(t, deps, err);
 
+	if (r == 0)
+		r = courier_create(deps->loop, &t->courier, err);
 	if (r == 0 && c->jwt_jwks)
 		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, &t->jwks, err);
 	return r;
@@ -18,4 +50,6 @@ void telling_close(struct telling *t)
 {
 	t->courier = courier_free(t->courier); /* first: it calls nobody back any more */
 	t->jwks = jwks_source_free(t->jwks);
+	t->audit = audit_log_free(t->audit);
+	t->events = events_free(t->events);
 }

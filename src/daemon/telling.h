@@ -4,9 +4,11 @@
 
 #include "base/cleanup.h"
 
+struct audit_log;
 struct config;
 struct courier;
 struct err;
+struct events;
 struct jwks_source;
 struct loop;
 struct metrics;
@@ -15,6 +17,8 @@ struct store;
 struct telling { /* owned; NULL: not wanted by the configuration */
 	struct courier *courier;
 	struct jwks_source *jwks;
+	struct events *events;
+	struct audit_log *audit;
 };
 
 struct telling_deps { /* borrowed */
@@ -22,6 +26,7 @@ struct telling_deps { /* borrowed */
 	const struct config *config;
 	const struct store *store;
 	struct metrics *metrics;
+	int dir_fd; /* where the audit log's head is kept */
 };
 
 /* After a failure telling_close() is still right. */

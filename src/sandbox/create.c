@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
@@ -220,3 +221,4 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 	(void)sandbox_wait(sb, WAIT_CREATE, a); /* the first: there is room */
 	begin(sb, req);
 }
+		announce_created(sb);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
+#include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
 
@@ -70,6 +71,7 @@ void execution_finish(struct execution *x, enum execution_state state)
 		execution_tell_start(x, err.code ? &err : NULL);
 	execution_tell(x);
 	execution_record(x);
+	announce_end(x, result_name(x));
 	exec_unref(x);
 }
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
+#include "sandbox/announce.h"
 #include "sandbox/check.h"
 #include "sandbox/execution.h"
 
@@ -249,6 +250,7 @@ static struct execution *start(struct sandbox *sb, const struct exec_request *re
 	}
 	x->is_bound = x->waits_for_start = true;
 	execution_attach(x, sb);
+	announce_start(x);
 	return x;
 }
 

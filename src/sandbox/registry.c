@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
+#include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
@@ -159,8 +160,11 @@ void sandbox_adopt_state(struct sandbox *sb, enum sandbox_state s)
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
 	assert(state_may_become(sb->state, to)); /* a bug of ours, never input */
+	enum sandbox_state from = sb->state;
+
 	sandbox_adopt_state(sb, to);
 }
+	announce_state(sb, from);
 
 void sandbox_set_reason(struct sandbox *sb, const char *fmt, ...)
 {
@@ -268,6 +272,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
 	list_init(&all->sandboxes);
+	all->events = deps->events;
 	list_init(&all->strays);
 	list_init(&all->flights);
 	list_init(&all->asks);

@@ -20,6 +20,7 @@
 #include "telemetry/metrics.h"
 
 struct execution;
+struct events;
 struct guest_client;
 struct map;
 struct output_budget;
@@ -85,6 +86,7 @@ struct sandboxes {
 
 	struct provider provider;
 	bool has_provider;
+	struct events *events;     /* borrowed or NULL */
 	bool is_recovered; /* once: rows and boxes were made to agree */
 	bool needs_list;   /* the provider could not say which boxes there are: to be asked again */
 

@@ -15,6 +15,8 @@
 #include "sandbox/state.h"
 #include "spec/launch.h"
 
+struct events;
+struct layers;
 struct loop;
 struct metrics;
 struct store;
@@ -52,6 +54,7 @@ struct sandboxes_deps { /* all borrowed, outlive the registry; who owns the stor
 	struct loop *loop;
 	struct store *store;
 	struct metrics *metrics; /* may be NULL */
+	struct events *events;   /* may be NULL */
 	struct sandbox_settings settings;
 	/* *ret holds settings.quota: changes what is another's for this owner. May be NULL. */
 	void (*quota_of)(void *user, const char *owner, struct quota *ret);

@@ -73,6 +73,10 @@ static const struct metric_def table[METRIC_COUNT] = {
 	[METRIC_LAUNCHER_RESTARTS] =
 		COUNTER("holt_launcher_restarts_total", "Launchers started again.", NULL),
 	[METRIC_DENIALS] = COUNTER("holt_denials_total", "Requests that were refused.", "reason"),
+	[METRIC_SECURITY_EVENTS] = COUNTER("holt_security_events_total",
+					   "Refusals, kills by limits, and the like.", "kind"),
+	[METRIC_EVENTS_LOST] =
+		COUNTER("holt_events_lost_total", "Events that could not be written down.", NULL),
 	[METRIC_METRICS_LOST] =
 		COUNTER("holt_metrics_lost_total", "Samples lost for lack of memory.", NULL),
 };

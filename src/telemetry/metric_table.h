@@ -29,7 +29,9 @@ enum metric {
 	METRIC_STORE_WRITE_SECONDS,
 	METRIC_STORE_ERRORS, /* operation */
 	METRIC_LAUNCHER_RESTARTS,
-	METRIC_DENIALS, /* reason: unauthenticated, forbidden, rate_limited, quota ... */
+	METRIC_DENIALS,         /* reason: unauthenticated, forbidden, rate_limited, quota ... */
+	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */
+	METRIC_EVENTS_LOST,
 	METRIC_METRICS_LOST,
 	METRIC_COUNT
 };

@@ -1,0 +1,105 @@
+#include "sandbox/announce.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "sandbox/events.h"
+#include "sandbox/execution.h"
+#include "sandbox/registry.h"
+#include "json/jw.h"
+
+static void emit(struct sandboxes *all, const struct event *ev, struct jw *w)
+{
+	struct event e = *ev;
+
+	jw_object_end(w);
+	e.text = jw_end(w) < 0 ? NULL : w->buf->data;
+	events_emit(all->events, &e);
+}
+
+static void announce(struct sandbox *sb, const char *kind)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!sb->all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "name", sb->name);
+	jw_str_field(&w, "template", sb->template);
+	jw_str_field(&w, "status", state_name(sb->state));
+	jw_str_field(&w, "reason", sb->reason);
+	emit(sb->all, &(struct event){ .kind = kind, .owner = sb->owner, .subject = sb->id }, &w);
+}
+
+void announce_created(struct sandbox *sb)
+{
+	announce(sb, "sandbox.created");
+}
+
+void announce_state(struct sandbox *sb, enum sandbox_state from)
+{
+	switch (sb->state) {
+	case SANDBOX_RUNNING:
+		if (from == SANDBOX_CREATING)
+			announce(sb, "sandbox.running");
+		if (from == SANDBOX_RESUMING)
+			announce(sb, "sandbox.resumed");
+		return;
+	case SANDBOX_PAUSED:
+		if (from == SANDBOX_PAUSING)
+			announce(sb, "sandbox.paused");
+		return;
+	case SANDBOX_STOPPED:
+		announce(sb, "sandbox.stopped");
+		return;
+	case SANDBOX_FAILED:
+		announce(sb, "sandbox.failed");
+		return;
+	default:
+		return;
+	}
+}
+
+static void announce_execution(struct execution *x, const char *kind, const char *result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!x->all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "sandbox", x->sandbox_id);
+	if (result) {
+		jw_str_field(&w, "result", result);
+		jw_int_field(&w, "exitCode", x->exit_code);
+		jw_int_field(&w, "signal", x->signal);
+		jw_uint_field(&w, "wallMs", x->wall_us / 1000);
+		jw_uint_field(&w, "cpuMs", x->cpu_us / 1000);
+	}
+	emit(x->all, &(struct event){ .kind = kind, .owner = x->owner, .subject = x->id }, &w);
+}
+
+void announce_start(struct execution *x)
+{
+	announce_execution(x, "execution.started", NULL);
+}
+
+/* A system call that the filter kills for shows as this signal, or as a shell's word for it. */
+static bool is_seccomp_kill(const struct execution *x)
+{
+	return x->signal == SIGSYS || x->exit_code == 128 + SIGSYS;
+}
+
+void announce_end(struct execution *x, const char *result)
+{
+	announce_execution(x, "execution.ended", result);
+	if (x->flags & EXECUTION_OOM_KILLED)
+		announce_execution(x, SECURITY_PREFIX "oom_killed", result);
+	if (x->flags & EXECUTION_TIMED_OUT)
+		announce_execution(x, SECURITY_PREFIX "timed_out", result);
+	if (is_seccomp_kill(x))
+		announce_execution(x, SECURITY_PREFIX "seccomp_killed", result);
+}
