@@ -96,7 +96,10 @@ void context_set_state(struct context *c, enum context_state s)
 	if (is_quiet == c->is_quiet)
 		return;
 	c->is_quiet = is_quiet;
-	c->sb->n_quiet += is_quiet ? 1u : -1u;
+	if (is_quiet)
+		c->sb->n_quiet++;
+	else
+		c->sb->n_quiet--;
 	sandbox_touch(c->sb);
 	reaper_note(c->sb);
 }
