@@ -70,6 +70,7 @@ static const struct problem problems[] = {
 	{ ETIMEDOUT, PROBLEM_IN_BOX, 400, NULL, 0 }, /* a search that never ends */
 	{ EFBIG, PROBLEM_IN_BOX, 413, NULL, 0 },
 	{ EAGAIN, PROBLEM_IN_BOX, 429, "too much is under way in this sandbox", 1 },
+	{ EREMOTEIO, PROBLEM_IN_BOX, 503, NULL, 1 },
 	{ ENOMEM, PROBLEM_IN_BOX, 503, "there is no memory left for this", 5 },
 };
 

@@ -192,7 +192,7 @@ int sandbox_check_usable(const struct sandbox *sb, struct err *err)
 	if (sb->is_guest_ready)
 		return 0;
 	if (sb->guest || sb->is_found_again || sb->needs_link)
-		return err_set(err, EBUSY, "the sandbox's box is being found again");
+		return err_set(err, EREMOTEIO, "the sandbox's box is being found again");
 	return err_set(err, EPIPE, "the sandbox's box does not answer");
 }
 

@@ -236,6 +236,7 @@ def test_a_box_that_dies_while_nobody_watches_is_told(daemon):
     assert value["status"] == "failed" and value["reason"] and value["endedAt"]
     done = running.get()
     assert (done["status"], done["exitCode"]) == ("interrupted", None) and done["reason"]
+    until(lambda: other.execute("echo fine").status != 503, what="a box that is found again")
     assert other.run("echo fine")["stdout"] == "fine\n"
     assert box.execute("true").status in (404, 409)
 
