@@ -13,14 +13,17 @@
 #include "api/feed.h"
 #include "api/health.h"
 #include "api/keys.h"
+#include "api/limits.h"
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "api/queries.h"
 #include "api/routes.h"
 #include "api/stream.h"
 #include "api/token.h"
+#include "api/users.h"
 #include "auth/api_key.h"
 #include "auth/rate_limit.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -55,13 +58,15 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	api->deps = *deps;
 	list_init(&api->streams);
 	list_init(&api->writes);
+	list_init(&api->user_writes);
 	list_init(&api->feeds);
 	list_init(&api->orphans);
 	api->failures =
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
+	api->buckets = buckets_create(BUCKETS_MAX);
 	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
-	if (!api->failures || !api->proxies || !api->ready)
+	if (!api->failures || !api->buckets || !api->proxies || !api->ready)
 		return err_sys(err, ENOMEM, "api");
 	rows = routes_table(&n);
 	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
@@ -81,12 +86,14 @@ struct api *api_free(struct api *api)
 		return NULL;
 	api->used = loop_timer_free(api->used);
 	keys_forget(api);
+	users_forget(api);
 	feed_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
 	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);
+	(void)buckets_free(api->buckets);
 	(void)router_free(api->router);
 	free(api);
 	return NULL;
@@ -179,6 +186,10 @@ static bool authenticate(struct api_call *c)
 	r = check_header(c, token, &err);
 	if (r == -EINPROGRESS)
 		return false; /* admit() comes again */
+	if (r == 0)
+		r = users_admit(c->api->deps.users, &c->who, &err);
+	if (r == 0)
+		r = keys_check_sandbox(c->api, c->who.sandbox_id, &err);
 	if (r < 0) {
 		memset(&c->who, 0, sizeof(c->who));
 		refuse(c, &err);
@@ -189,7 +200,7 @@ static bool authenticate(struct api_call *c)
 		problem_status(c, 403, "%s", err.text);
 		return false;
 	}
-	return check_sandbox(c);
+	return check_sandbox(c) && limits_check(c);
 }
 
 static bool is_json(const char *type)

@@ -15,6 +15,7 @@
 #define TEXT_MAX (1 << 20) /* no more than a JSON body anyway */
 #define ENV_VALUE_MAX (32u << 10)
 #define METADATA_VALUE_MAX 1024u
+#define SCOPES_MAX 16
 #define SECOND 1000
 #define YEAR (366ll * 24 * 3600 * SECOND)
 
@@ -268,6 +269,8 @@ static const struct jv_field key_fields[] = {
 	FIELD("role", CHOICE, body_key, role, .choices = roles),
 	FIELD("owner", STRING, body_key, owner, .min = 1, .max = SANDBOX_OWNER_MAX,
 	      .help = "the caller's own unless given"),
+	FIELD("scopes", STRINGS, body_key, scopes, .max = SCOPES_MAX, .text_max = 32,
+	      .help = "no more than these of what the role gives; none: all of it"),
 	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = 10 * YEAR, .help = "it never expires unless given"),
 };
@@ -290,6 +293,71 @@ const struct route_body body_port = {
 	.fields = port_fields,
 	.count = ARRAY_LEN(port_fields),
 	.size = sizeof(struct body_port),
+};
+
+static const struct jv_field token_fields[] = {
+	FIELD("name", STRING, body_key, name, .min = 1, .max = 64),
+	FIELD("scopes", STRINGS, body_key, scopes, .max = SCOPES_MAX, .text_max = 32,
+	      .help = "of sandbox:read, exec, file:read, file:write and port; none: all of them"),
+	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
+	      .max = 10 * YEAR, .help = "no later than the sandbox"),
+};
+const struct route_body body_token = {
+	.name = "TokenRequest",
+	.fields = token_fields,
+	.count = ARRAY_LEN(token_fields),
+	.size = sizeof(struct body_key),
+	.is_optional = true,
+};
+
+static const struct jv_field quota_fields[] = {
+	FIELD("sandboxes", U64, body_quota, sandboxes, .max = 1000000000),
+	FIELD("cpu", CPU, body_quota, cpu_milli, .max = 1000000000),
+	FIELD("memory", SIZE, body_quota, memory, .max = 1ll << 50),
+	FIELD("disk", SIZE, body_quota, disk, .max = 1ll << 50),
+	FIELD("executions", U64, body_quota, executions, .max = 1000000000),
+};
+
+static const struct jv_field rate_fields[] = {
+	FIELD("read", STRING, body_rates, read, .max = 16, .help = "such as 600/m; 0: no limit"),
+	FIELD("write", STRING, body_rates, write, .max = 16),
+	FIELD("exec", STRING, body_rates, exec, .max = 16),
+	FIELD("create", STRING, body_rates, create, .max = 16),
+};
+
+static const char *const user_states[] = { "active", "disabled", NULL };
+
+/* The first is the name, which does not change later. */
+static const struct jv_field user_fields[] = {
+	FIELD("name", STRING, body_user, name, .flags = JV_REQUIRED, .min = 1,
+	      .max = SANDBOX_OWNER_MAX),
+	FIELD("role", CHOICE, body_user, role, .choices = roles),
+	FIELD("status", CHOICE, body_user, status, .choices = user_states),
+	FIELD("quota", OBJECT, body_user, quota, .sub = quota_fields,
+	      .sub_count = ARRAY_LEN(quota_fields), .help = "0: no limit; absent: everybody's"),
+	FIELD("rateLimits", OBJECT, body_user, rates, .sub = rate_fields,
+	      .sub_count = ARRAY_LEN(rate_fields)),
+	FIELD("resetLimits", BOOL, body_user, reset_limits,
+	      .help = "quota and rateLimits that are not in the body are everybody's again"),
+};
+static const struct body_user user_defaults = {
+	.role = -1,
+	.status = -1,
+	.quota = { BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET, UINT32_MAX },
+};
+const struct route_body body_user = {
+	.name = "UserRequest",
+	.fields = user_fields,
+	.count = ARRAY_LEN(user_fields),
+	.size = sizeof(struct body_user),
+	.defaults = &user_defaults,
+};
+const struct route_body body_user_patch = {
+	.name = "UserPatch",
+	.fields = user_fields + 1,
+	.count = ARRAY_LEN(user_fields) - 1,
+	.size = sizeof(struct body_user),
+	.defaults = &user_defaults,
 };
 
 const struct route_body body_pool = {

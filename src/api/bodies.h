@@ -78,6 +78,23 @@ struct body_key {
 	const char *name, *owner;
 	int role; /* enum role */
 	uint64_t expires_in_ms;
+	struct jv_strings scopes;
+};
+
+#define BODY_USER_UNSET UINT64_MAX
+
+struct body_user {
+	const char *name;
+	int role;   /* enum role; -1: absent */
+	int status; /* 0: active, 1: disabled, -1: absent */
+	bool reset_limits;
+	struct body_quota { /* BODY_USER_UNSET: absent */
+		uint64_t sandboxes, memory, disk, executions;
+		uint32_t cpu_milli; /* UINT32_MAX: absent */
+	} quota;
+	struct body_rates {
+		const char *read, *write, *exec, *create; /* NULL: absent */
+	} rates;
 };
 
 struct body_port {
@@ -88,7 +105,8 @@ struct body_port {
 extern const struct route_body body_port;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
-	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key;
+	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,
+	body_token, body_user, body_user_patch;
 
 /* The services' form of a map, in the arena. NULL without memory, or when it is empty. */
 struct arena;

@@ -9,6 +9,7 @@
 #include "api/queries.h"
 #include "api/routes.h"
 #include "auth/api_key.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -243,8 +244,11 @@ void call_reply_empty(struct api_call *c)
 }
 
 /* Whether who opened it may go on. */
-static bool is_good(const struct api *api, const char *key_id, int64_t expires_ms)
+static bool is_good(const struct api *api, const char *key_id, int64_t expires_ms,
+		    const char *owner)
 {
+	if (!users_is_good(api->deps.users, owner))
+		return false;
 	return key_id[0] ? auth_keys_is_good(api->deps.keys, key_id) : expires_ms > clock_wall_ms();
 }
 
@@ -253,7 +257,7 @@ bool call_stream_may_begin(struct api_call *c, const char *sandbox_id)
 	unsigned n = 0;
 
 	/* What had to happen first may have taken a while. */
-	if (!is_good(c->api, c->who.key_id, c->who.expires_ms)) {
+	if (!is_good(c->api, c->who.key_id, c->who.expires_ms, c->who.owner)) {
 		problem_status(c, 401, "%s", CALL_KEY_ENDED);
 		return false;
 	}
@@ -276,6 +280,7 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
 	(void)str_copy(s->key_id, sizeof(s->key_id), c->who.key_id);
+	(void)str_copy(s->owner, sizeof(s->owner), c->who.owner);
 	s->expires_ms = c->who.expires_ms;
 	list_push_back(&c->api->streams, &s->node);
 	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
@@ -294,6 +299,6 @@ void call_stream_end(struct call_stream *s)
 void call_streams_check(struct api *api)
 {
 	LIST_FOREACH (&api->streams, s, struct call_stream, node)
-		if (!is_good(api, s->key_id, s->expires_ms))
+		if (!is_good(api, s->key_id, s->expires_ms, s->owner))
 			s->cut(s);
 }

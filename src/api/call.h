@@ -19,6 +19,7 @@
 #include "net/router.h"
 
 struct api_route;
+struct buckets;
 struct buf;
 struct jw;
 struct loop_timer;
@@ -32,8 +33,10 @@ struct api {
 	struct api_deps deps;
 	struct router *router;       /* owned */
 	struct rate_limit *failures; /* owned: failed authentications by peer */
+	struct buckets *buckets;     /* owned: what keys have asked of late */
 	struct list streams;         /* struct call_stream: open ones */
 	struct list writes;          /* struct key_write: on their way to the store */
+	struct list user_writes;     /* struct user_write, the same */
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
 	struct loop_timer *used;     /* owned: looks at keys now and then */
@@ -95,6 +98,7 @@ struct call_stream {
 	void (*cut)(struct call_stream *s);
 	char sandbox_id[64];
 	char key_id[ID_LEN + 1];
+	char owner[OWNER_MAX + 1];
 	int64_t expires_ms; /* of a token */
 };
 /* Asked before something is started for a stream: who is refused may try again, and it must not run

@@ -22,11 +22,18 @@ void api_warmpool_get(struct api_call *c);
 void api_warmpool_patch(struct api_call *c);
 void api_warmpool_delete(struct api_call *c);
 void api_warmpool_status(struct api_call *c);
-/* keys.c */
+/* keys.c, key_list.c */
 void api_key_create(struct api_call *c);
+void api_token_create(struct api_call *c);
 void api_key_list(struct api_call *c);
 void api_key_revoke(struct api_call *c);
+/* users.c, user_json.c */
 void api_user(struct api_call *c);
+void api_user_create(struct api_call *c);
+void api_user_list(struct api_call *c);
+void api_user_get(struct api_call *c);
+void api_user_patch(struct api_call *c);
+void api_user_delete(struct api_call *c);
 /* sandboxes.c */
 /* audit.c, events.c */
 void api_audit(struct api_call *c);

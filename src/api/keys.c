@@ -8,6 +8,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/problem.h"
+#include "api/routes.h"
 #include "auth/api_key.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -15,12 +16,15 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "json/jw.h"
 
-#define LIST_DEFAULT 100
 #define USED_BATCH 256
 #define OWNER_KEYS_MAX 1000u /* more are an admin's to make: the table has an end for all */
+/* What a token of one sandbox may be good for. */
+#define TOKEN_SCOPES \
+	(SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE | SCOPE_PORT)
 #define EXPIRED_KEEP_MS 3600000
 #define EXPIRED_BATCH 64
 
@@ -29,7 +33,7 @@ struct key_write {
 	struct api *api;       /* NULL: the api is gone, only the store still knows of this */
 	struct api_call *call; /* NULL: the client is gone */
 	struct key_row row;    /* its texts are below */
-	char id[ID_LEN + 1], name[65], owner[OWNER_MAX + 1];
+	char id[ID_LEN + 1], name[65], owner[OWNER_MAX + 1], sandbox_id[ID_LEN + 1];
 	char text[API_KEY_SIZE]; /* the key itself: shown once */
 };
 
@@ -52,6 +56,7 @@ static struct key_write *write_create(struct api_call *c)
 	w->row.id = w->id;
 	w->row.name = w->name;
 	w->row.owner = w->owner;
+	w->row.sandbox_id = w->sandbox_id;
 	list_push_back(&c->api->writes, &w->node);
 	return w;
 }
@@ -83,7 +88,15 @@ void keys_note_used(void *user)
 				      NULL);
 }
 
+int keys_check_sandbox(const struct api *api, const char *sandbox_id, struct err *err)
+{
+	if (sandbox_id[0] == '\0' || sandboxes_find(api->deps.sandboxes, sandbox_id, NULL))
+		return 0;
+	return err_set(err, EACCES, "the sandbox of this token has ended");
+}
+
 struct expired {
+	struct api *api;
 	int64_t cut_ms;
 	size_t n;
 	char ids[EXPIRED_BATCH][ID_LEN + 1];
@@ -93,31 +106,22 @@ struct expired {
 static void add_expired(void *user, const struct key_row *row)
 {
 	struct expired *all = user;
+	bool is_over = row->expires_ms != 0 && row->expires_ms < all->cut_ms;
 
-	if (row->expires_ms != 0 && row->expires_ms < all->cut_ms && row->role != ROLE_ADMIN &&
-	    all->n < EXPIRED_BATCH)
+	if (keys_check_sandbox(all->api, row->sandbox_id, NULL) < 0)
+		is_over = true;
+	if (is_over && row->role != ROLE_ADMIN && all->n < EXPIRED_BATCH)
 		(void)str_copy(all->ids[all->n++], sizeof(all->ids[0]), row->id);
 }
 
 void keys_expire(struct api *api)
 {
-	struct expired all = { .cut_ms = clock_wall_ms() - EXPIRED_KEEP_MS };
+	struct expired all = { .api = api, .cut_ms = clock_wall_ms() - EXPIRED_KEEP_MS };
 
 	auth_keys_each(api->deps.keys, add_expired, &all);
 	for (size_t i = 0; i < all.n; i++)
 		if (store_delete_key(api->deps.store, all.ids[i], NULL, NULL) == 0)
 			(void)auth_keys_remove(api->deps.keys, all.ids[i]);
-}
-
-static void write_key_fields(struct jw *w, const struct key_row *row)
-{
-	jw_str_field(w, "id", row->id);
-	jw_str_field(w, "name", row->name);
-	jw_str_field(w, "role", role_name(row->role));
-	jw_str_field(w, "owner", row->owner);
-	jw_iso_field(w, "createdAt", row->created_ms);
-	jw_iso_field(w, "expiresAt", row->expires_ms);
-	jw_iso_field(w, "lastUsedAt", row->last_used_ms);
 }
 
 /* ---- making ---- */
@@ -128,7 +132,7 @@ static void reply_made(struct key_write *k)
 	struct jw w = jw_begin(&b);
 
 	jw_object_begin(&w);
-	write_key_fields(&w, &k->row);
+	keys_write(&w, &k->row);
 	jw_str_field(&w, "key", k->text);
 	jw_object_end(&w);
 	call_reply(k->call, 201, &w);
@@ -156,16 +160,60 @@ static void made(void *user, int r)
 /* Nobody gives away more than they have. */
 static bool check_grant(struct api_call *c, const struct body_key *body)
 {
+	bool is_own = (c->route->route.flags & ROUTE_OWN) != 0;
+
 	/* Who may make keys has at least the role that one gets by default. */
 	if (body->role > (int)c->who.role) {
 		problem_status(c, 403, "a key of role '%s' cannot make one of role '%s'",
 			       role_name(c->who.role), role_name((enum role)body->role));
 		return false;
 	}
+	if (body->owner && is_own && strcmp(body->owner, c->who.owner) != 0) {
+		problem_field(c, "owner", "owner: these are your own keys");
+		return false;
+	}
 	if (body->owner && !principal_owns(&c->who, body->owner)) {
 		problem_status(c, 403, "only an admin makes keys of another owner");
 		return false;
 	}
+	return true;
+}
+
+/* The scopes that a body names; 0: none. */
+static bool read_scopes(struct api_call *c, const struct jv_strings *names, unsigned allowed,
+			unsigned *ret)
+{
+	unsigned all = 0, one;
+
+	for (size_t i = 0; i < names->len; i++) {
+		if (scope_from(names->items[i], &one) < 0 || one & ~allowed) {
+			problem_field(c, "scopes", "scopes: '%.40s' is not to be had here",
+				      names->items[i]);
+			return false;
+		}
+		all |= one;
+	}
+	*ret = all;
+	return true;
+}
+
+/* What the new key is held to; 0: what its role gives. A key that is narrower than its role makes
+ * none that is wider than itself. */
+static bool choose_scopes(struct api_call *c, const struct body_key *body, enum role role,
+			  uint32_t *ret)
+{
+	unsigned allowed = scope_of_role(role), asked = 0;
+	struct err err = { 0 };
+
+	if (!read_scopes(c, &body->scopes, allowed, &asked))
+		return false;
+	if (!asked && (allowed & ~c->who.scopes) != 0)
+		asked = allowed & c->who.scopes;
+	else if (principal_check(&c->who, asked, &err) < 0) {
+		problem_status(c, 403, "%s", err.text);
+		return false;
+	}
+	*ret = asked;
 	return true;
 }
 
@@ -196,14 +244,13 @@ static bool check_room(struct api_call *c, const char *owner)
 	return false;
 }
 
-void api_key_create(struct api_call *c)
+/* The row says all but id, hash and texts. */
+static void make(struct api_call *c, const struct key_row *row)
 {
-	const struct body_key *body = c->body;
-	const char *owner = body->owner ? body->owner : c->who.owner;
 	struct key_write *k;
 	int r;
 
-	if (!check_grant(c, body) || !check_room(c, owner))
+	if (!check_room(c, row->owner))
 		return;
 	k = write_create(c);
 	if (!k)
@@ -211,13 +258,15 @@ void api_key_create(struct api_call *c)
 	id_make(k->id);
 	r = api_key_make(k->text, k->row.hash);
 	if (r == 0)
-		r = str_copy(k->name, sizeof(k->name), body->name);
+		r = str_copy(k->name, sizeof(k->name), row->name);
 	if (r == 0)
-		r = str_copy(k->owner, sizeof(k->owner), owner);
-	k->row.role = (uint8_t)(body->role < 0 ? ROLE_USER : body->role);
-	k->row.created_ms = clock_wall_ms();
-	if (body->expires_in_ms > 0)
-		k->row.expires_ms = k->row.created_ms + (int64_t)body->expires_in_ms;
+		r = str_copy(k->owner, sizeof(k->owner), row->owner);
+	if (r == 0)
+		r = str_copy(k->sandbox_id, sizeof(k->sandbox_id), row->sandbox_id);
+	k->row.role = row->role;
+	k->row.scopes = row->scopes;
+	k->row.created_ms = row->created_ms;
+	k->row.expires_ms = row->expires_ms;
 	if (r == 0)
 		r = store_put_key(c->api->deps.store, &k->row, made, k);
 	if (r == 0)
@@ -226,108 +275,49 @@ void api_key_create(struct api_call *c)
 	problem_reply(c, &(struct err){ -r, "key" });
 }
 
-/* ---- looking ---- */
-
-struct collect {
-	const struct api_call *call;
-	struct cursor cursor;
-	struct key_row *rows; /* owned; the texts are the table's */
-	size_t n, cap;
-	int failed;
-};
-
-/* Newest first. */
-static int compare(const void *pa, const void *pb)
+static int64_t expiry(const struct body_key *body, int64_t now_ms)
 {
-	const struct key_row *a = pa, *b = pb;
-
-	if (a->created_ms != b->created_ms)
-		return a->created_ms < b->created_ms ? 1 : -1;
-	return -strcmp(a->id, b->id);
+	return body->expires_in_ms > 0 ? now_ms + (int64_t)body->expires_in_ms : 0;
 }
 
-static void collect(void *user, const struct key_row *row)
+void api_key_create(struct api_call *c)
 {
-	struct collect *all = user;
-	const struct key_row after = {
-		.created_ms = all->cursor.before_ms,
-		.id = all->cursor.before_id,
-	};
+	const struct body_key *body = c->body;
+	struct key_row row = { .name = body->name,
+			       .owner = body->owner ? body->owner : c->who.owner,
+			       .sandbox_id = "",
+			       .role = (uint8_t)(body->role < 0 ? ROLE_USER : body->role),
+			       .created_ms = clock_wall_ms() };
 
-	if (row->revoked_ms || !principal_owns(&all->call->who, row->owner))
+	row.expires_ms = expiry(body, row.created_ms);
+	if (check_grant(c, body) && choose_scopes(c, body, row.role, &row.scopes))
+		make(c, &row);
+}
+
+/* A token of one sandbox: its owner's, for no longer than the sandbox. */
+void api_token_create(struct api_call *c)
+{
+	const struct body_key *body = c->body;
+	struct sandbox *sb = call_sandbox(c);
+	struct key_row row = { .name = body->name ? body->name : "token",
+			       .role = ROLE_USER,
+			       .created_ms = clock_wall_ms() };
+	struct sandbox_info info;
+	unsigned scopes = 0;
+	struct err err = { 0 };
+
+	if (!sb || !read_scopes(c, &body->scopes, TOKEN_SCOPES, &scopes))
 		return;
-	if (all->cursor.before_ms && compare(row, &after) <= 0)
-		return;
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 64;
-		struct key_row *rows = reallocarray(all->rows, cap, sizeof(*rows));
-
-		if (!rows) {
-			all->failed = -ENOMEM;
-			return;
-		}
-		all->rows = rows;
-		all->cap = cap;
-	}
-	all->rows[all->n++] = *row;
-}
-
-static void reply_list(struct api_call *c, const struct collect *all, size_t limit)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = jw_begin(&b);
-	size_t n = all->n < limit ? all->n : limit;
-
-	jw_object_begin(&w);
-	jw_key(&w, "items");
-	jw_array_begin(&w);
-	for (size_t i = 0; i < n; i++) {
-		jw_object_begin(&w);
-		write_key_fields(&w, &all->rows[i]);
-		jw_object_end(&w);
-	}
-	jw_array_end(&w);
-	call_write_cursor(&w, n < all->n, n ? all->rows[n - 1].created_ms : 0,
-			  n ? all->rows[n - 1].id : "");
-	jw_object_end(&w);
-	call_reply(c, 200, &w);
-}
-
-void api_key_list(struct api_call *c)
-{
-	struct collect all = { .call = c };
-	uint64_t limit = LIST_DEFAULT;
-
-	if (!call_query_u64(c, "limit", &limit) || !call_query_cursor(c, &all.cursor))
-		return;
-	auth_keys_each(c->api->deps.keys, collect, &all);
-	if (all.failed) {
-		problem_reply(c, &(struct err){ -all.failed, "keys" });
-	} else {
-		if (all.n > 0)
-			qsort(all.rows, all.n, sizeof(*all.rows), compare);
-		reply_list(c, &all, limit);
-	}
-	free(all.rows);
-}
-
-void api_user(struct api_call *c)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = jw_begin(&b);
-
-	jw_object_begin(&w);
-	jw_str_field(&w, "owner", c->who.owner);
-	jw_str_field(&w, "role", role_name(c->who.role));
-	jw_str_field(&w, "keyId", c->who.key_id);
-	jw_key(&w, "scopes");
-	jw_array_begin(&w);
-	for (unsigned bit = 1; bit & SCOPE_ALL; bit <<= 1)
-		if (c->who.scopes & bit)
-			jw_string(&w, scope_name((enum scope)bit));
-	jw_array_end(&w);
-	jw_object_end(&w);
-	call_reply(c, 200, &w);
+	row.scopes = scopes ? scopes : TOKEN_SCOPES & c->who.scopes;
+	if (principal_check(&c->who, row.scopes, &err) < 0)
+		return problem_status(c, 403, "%s", err.text);
+	sandbox_info(sb, &info);
+	row.owner = info.owner;
+	row.sandbox_id = info.id;
+	row.expires_ms = expiry(body, row.created_ms);
+	if (info.expires_ms && (!row.expires_ms || row.expires_ms > info.expires_ms))
+		row.expires_ms = info.expires_ms;
+	make(c, &row);
 }
 
 /* ---- revoking ---- */
@@ -357,7 +347,7 @@ static void look(void *user, const struct key_row *row)
 
 static bool may_revoke(struct api_call *c, const struct revoke *v)
 {
-	if (!v->row || !principal_owns(&c->who, v->row->owner)) {
+	if (!v->row || !keys_are_seen(c, v->row)) {
 		problem_status(c, 404, "there is no key '%.64s'", v->id);
 		return false;
 	}
@@ -395,6 +385,8 @@ void api_key_revoke(struct api_call *c)
 	struct key_write *k;
 	int r;
 
+	if (!keys_find_sandbox(c))
+		return;
 	auth_keys_each(c->api->deps.keys, look, &v);
 	if (!may_revoke(c, &v))
 		return;
@@ -412,4 +404,38 @@ void api_key_revoke(struct api_call *c)
 		return http_on_gone(c->http, gone, k);
 	write_free(k);
 	problem_reply(c, &(struct err){ -r, "key" });
+}
+
+/* ---- the end of a user ---- */
+
+struct owned {
+	const char *owner;
+	size_t n;
+	char ids[EXPIRED_BATCH][ID_LEN + 1];
+};
+
+static void add_owned(void *user, const struct key_row *row)
+{
+	struct owned *all = user;
+
+	if (all->n < EXPIRED_BATCH && strcmp(row->owner, all->owner) == 0)
+		(void)str_copy(all->ids[all->n++], sizeof(all->ids[0]), row->id);
+}
+
+int keys_end_owner(struct api *api, const char *owner)
+{
+	struct owned all;
+	int r = 0;
+
+	do {
+		all = (struct owned){ .owner = owner };
+		auth_keys_each(api->deps.keys, add_owned, &all);
+		for (size_t i = 0; i < all.n && r == 0; i++) {
+			r = store_delete_key(api->deps.store, all.ids[i], NULL, NULL);
+			if (r == 0)
+				(void)auth_keys_remove(api->deps.keys, all.ids[i]);
+		}
+	} while (all.n == EXPIRED_BATCH && r == 0);
+	call_streams_check(api);
+	return r;
 }

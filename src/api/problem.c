@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "spec/quota.h"
 #include "json/jv_decode.h"
 #include "json/jw.h"
 
@@ -31,6 +32,7 @@ static const struct problem problems[] = {
 	{ EBUSY, PROBLEM_HERE, 409, NULL, 0 },
 	{ ECANCELED, PROBLEM_HERE, 409, NULL, 0 },
 	{ EDQUOT, PROBLEM_HERE, 429, NULL, 5 },
+	{ QUOTA_ERRNO, PROBLEM_HERE, 403, NULL, 0 },
 	{ EAGAIN, PROBLEM_HERE, 503, "too much is under way, try again soon", 1 },
 	{ EPIPE, PROBLEM_HERE, 503, "sandboxes cannot be reached just now", 1 },
 	{ ETIMEDOUT, PROBLEM_HERE, 503, "it took too long, try again soon", 1 },
@@ -85,17 +87,10 @@ const struct problem *problem_find(int code, enum problem_place place)
 }
 
 const char *const problem_codes[] = {
-	"invalid_request",
-	"unauthorized",
-	"forbidden",
-	"not_found",
-	"conflict",
-	"rate_limited",
-	"internal_error",
-	"service_unavailable",
-	"bad_gateway",
-	"gateway_timeout",
-	NULL,
+	"invalid_request", "unauthorized",    "forbidden",
+	"not_found",       "conflict",        "rate_limited",
+	"quota_exceeded",  "internal_error",  "service_unavailable",
+	"bad_gateway",     "gateway_timeout", NULL,
 };
 
 const char *problem_name(int status)
@@ -124,35 +119,61 @@ const char *problem_text(const struct problem *p, const struct err *err)
 	return err && err->text[0] ? err->text : "the request cannot be carried out";
 }
 
-void problem_write(struct jw *w, int status, const char *message, const char *field)
+const char *problem_code(const struct problem *p)
 {
-	jw_object_begin(w);
-	jw_str_field(w, "code", problem_name(status));
-	jw_str_field(w, "message", message);
+	return p->code == QUOTA_ERRNO ? "quota_exceeded" : problem_name(p->status);
+}
+
+struct details { /* either may be NULL */
+	const char *field;
+	const struct quota_refusal *quota;
+};
+
+static void write_details(struct jw *w, const struct details *d)
+{
 	jw_key(w, "details");
-	if (field) {
-		jw_object_begin(w);
-		jw_str_field(w, "field", field);
-		jw_object_end(w);
-	} else {
-		jw_null(w);
+	if (!d->field && !d->quota)
+		return jw_null(w);
+	jw_object_begin(w);
+	if (d->field)
+		jw_str_field(w, "field", d->field);
+	if (d->quota) {
+		jw_str_field(w, "quota", quota_name(d->quota->kind));
+		jw_uint_field(w, "limit", d->quota->limit);
+		jw_uint_field(w, "used", d->quota->used);
 	}
 	jw_object_end(w);
 }
 
-static void reply(struct api_call *c, int status, const char *message, const char *field)
+static void write_problem(struct jw *w, const char *code, const char *message,
+			  const struct details *details)
+{
+	jw_object_begin(w);
+	jw_str_field(w, "code", code);
+	jw_str_field(w, "message", message);
+	write_details(w, details);
+	jw_object_end(w);
+}
+
+void problem_write(struct jw *w, int status, const char *message, const char *field)
+{
+	write_problem(w, problem_name(status), message, &(struct details){ .field = field });
+}
+
+static void reply(struct api_call *c, int status, const char *code, const char *message,
+		  const struct details *details)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
 	jw_object_begin(&w);
 	jw_key(&w, "error");
-	problem_write(&w, status, message, field);
+	write_problem(&w, code, message, details);
 	jw_object_end(&w);
 	if (status == 401)
 		(void)http_header_add(c->http, "WWW-Authenticate", "Bearer realm=\"holt\"");
 	if (jw_end(&w) < 0) /* not even room for an error: say the least */
-		return http_reply_error(c->http, status, problem_name(status), "out of memory");
+		return http_reply_error(c->http, status, code, "out of memory");
 	http_reply(c->http, status, "application/json", b.data, b.len);
 }
 
@@ -176,6 +197,8 @@ static const char *field_of(const struct api_call *c, const struct err *err, cha
 static void reply_err(struct api_call *c, const struct err *err, enum problem_place place)
 {
 	const struct problem *p = problem_find(err->code, place);
+	struct quota_refusal refusal;
+	struct details details = { 0 };
 	char after[16], name[64];
 
 	if (p->status >= 500)
@@ -183,7 +206,11 @@ static void reply_err(struct api_call *c, const struct err *err, enum problem_pl
 			 http_method(c->http), http_path(c->http), err->text);
 	if (p->retry_s > 0 && str_format(after, sizeof(after), "%u", p->retry_s) == 0)
 		(void)http_header_add(c->http, "Retry-After", after);
-	reply(c, p->status, problem_text(p, err), p->status == 400 ? field_of(c, err, name) : NULL);
+	if (p->status == 400)
+		details.field = field_of(c, err, name);
+	if (quota_refusal(err, &refusal) == 0)
+		details.quota = &refusal;
+	reply(c, p->status, problem_code(p), problem_text(p, err), &details);
 }
 
 void problem_reply(struct api_call *c, const struct err *err)
@@ -204,7 +231,7 @@ void problem_field(struct api_call *c, const char *field, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap); /* a long one is cut: it is for people */
 	va_end(ap);
-	reply(c, 400, text, field);
+	reply(c, 400, problem_name(400), text, &(struct details){ .field = field });
 }
 
 void problem_status(struct api_call *c, int status, const char *fmt, ...)
@@ -215,5 +242,5 @@ void problem_status(struct api_call *c, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	reply(c, status, text, NULL);
+	reply(c, status, problem_name(status), text, &(struct details){ 0 });
 }

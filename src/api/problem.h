@@ -25,6 +25,8 @@ const struct problem *problem_find(int code, enum problem_place place);
 extern const char *const problem_codes[];
 /* "not_found": the code that belongs to a status. */
 const char *problem_name(int status);
+/* The same of a problem: "quota_exceeded" has no status of its own. */
+const char *problem_code(const struct problem *p);
 /* The text for the client. */
 const char *problem_text(const struct problem *p, const struct err *err);
 
@@ -37,5 +39,5 @@ void problem_field(struct api_call *c, const char *field, const char *fmt, ...)
 void problem_status(struct api_call *c, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* {"code":...,"message":...,"details":...}; field may be NULL. For WebSocket messages too. */
+/* {"code":...,"message":...,"details":...}; field may be NULL. */
 void problem_write(struct jw *w, int status, const char *message, const char *field);

@@ -17,6 +17,7 @@ enum route_flag {
 	ROUTE_SOCKET = 1 << 1, /* becomes a WebSocket; the key may be in ?token= */
 	ROUTE_METRICS = 1 << 2, /* public when the configuration says so */
 	ROUTE_PORT = 1 << 3,    /* without a key the handler looks for the port's own token */
+	ROUTE_OWN = 1 << 4,     /* of keys: the caller's own, also for an admin */
 };
 
 /* A JSON body: the dispatcher reads it into api_call.body before the handler is called. */
@@ -27,6 +28,15 @@ struct route_body {
 	size_t size;          /* of the struct */
 	const void *defaults; /* one such struct, for what is absent; NULL: zeroed */
 	bool is_optional;     /* no body is as good as {} */
+};
+
+/* The class of a route whose rate is limited (auth/buckets.h). */
+enum route_rate {
+	ROUTE_RATE_BY_METHOD, /* GET reads, all others write */
+	ROUTE_RATE_READ,
+	ROUTE_RATE_WRITE,
+	ROUTE_RATE_EXEC,
+	ROUTE_RATE_CREATE,
 };
 
 struct api_route {
@@ -42,6 +52,7 @@ struct api_route {
 	const char *takes;               /* media type of a body that is bytes; NULL: none */
 	short good[3]; /* statuses of good answers; none: 200 with an answer or media, else 204 */
 	short bad[4];  /* statuses of errors that this route has beyond those of its kind */
+	unsigned char rate; /* enum route_rate */
 };
 
 const struct api_route *routes_table(size_t *ret_count);

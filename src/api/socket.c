@@ -23,7 +23,7 @@ void socket_send(struct ws *w, struct jw *message)
 		ws_close(w, CLOSE_FAILURE, r == -ENOBUFS ? "too much is unread" : "out of memory");
 }
 
-void socket_send_error(struct ws *w, int status, const char *field, const char *text,
+static void send_error(struct ws *w, const char *code, const char *field, const char *text,
 		       const char *id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -31,12 +31,25 @@ void socket_send_error(struct ws *w, int status, const char *field, const char *
 
 	jw_object_begin(&j);
 	jw_str_field(&j, "type", "error");
-	jw_str_field(&j, "code", problem_name(status));
+	jw_str_field(&j, "code", code);
 	jw_str_field(&j, "message", text);
 	jw_str_field(&j, "field", field);
 	jw_str_field(&j, "executionId", id);
 	jw_object_end(&j);
 	socket_send(w, &j);
+}
+
+void socket_send_error(struct ws *w, int status, const char *field, const char *text,
+		       const char *id)
+{
+	send_error(w, problem_name(status), field, text, id);
+}
+
+void socket_send_refusal(struct ws *w, const struct err *err, const char *id)
+{
+	const struct problem *p = problem_find(err->code, PROBLEM_HERE);
+
+	send_error(w, problem_code(p), NULL, problem_text(p, err), id);
 }
 
 void socket_send_pong(struct ws *w)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct err;
 struct jv_doc;
 struct jv_field;
 struct jw;
@@ -21,6 +22,8 @@ void socket_send(struct ws *w, struct jw *message);
 /* {"type":"error",...}; field and id may be NULL. */
 void socket_send_error(struct ws *w, int status, const char *field, const char *text,
 		       const char *id);
+/* The same of what a service refused. */
+void socket_send_refusal(struct ws *w, const struct err *err, const char *id);
 void socket_send_pong(struct ws *w);
 
 /* Decodes a text message into *dst; false: the client was told what is wrong with it. Texts are in

@@ -10,6 +10,7 @@
 #include "api/exec_plan.h"
 #include "api/execution_json.h"
 #include "api/handlers.h"
+#include "api/limits.h"
 #include "api/problem.h"
 #include "api/socket.h"
 #include "api/text.h"
@@ -190,12 +191,8 @@ static void started(void *user, struct execution *x, const struct err *err)
 	struct run *run = user;
 	struct exec_info info;
 
-	if (err && run->socket) {
-		const struct problem *p = problem_find(err->code, PROBLEM_HERE);
-
-		socket_send_error(run->socket->ws, p->status, NULL, problem_text(p, err),
-				  run->id[0] ? run->id : NULL);
-	}
+	if (err && run->socket)
+		socket_send_refusal(run->socket->ws, err, run->id[0] ? run->id : NULL);
 	if (!err && (run->cancel || (!run->socket && run->cancel_on_disconnect)))
 		(void)exec_cancel(x);
 	if (err || !run->socket)
@@ -261,6 +258,7 @@ static struct run *run_create(struct socket *s, const struct message *m)
 static void on_execute(struct socket *s, const struct message *m, struct arena *a)
 {
 	struct jv_problem problem = { 0 };
+	struct bucket_state rate;
 	struct exec_plan plan;
 	struct sandbox *sb = sandboxes_find(s->api->deps.sandboxes, s->base.sandbox_id, s->owner);
 	struct run *run;
@@ -278,6 +276,9 @@ static void on_execute(struct socket *s, const struct message *m, struct arena *
 		return socket_send_error(s->ws, 400, problem.field, problem.text, m->id);
 	if (!sb)
 		return socket_send_error(s->ws, 404, NULL, "the sandbox has ended", m->id);
+	if (!limits_take(s->api, s->base.key_id, s->base.owner, RATE_EXEC, &rate))
+		return socket_send_error(s->ws, 429, NULL, "too many executions of this key",
+					 m->id);
 	run = r == 0 ? run_create(s, m) : NULL;
 	if (!run)
 		return socket_send_error(s->ws, 503, NULL, "out of memory", m->id);

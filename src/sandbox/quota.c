@@ -1,13 +1,10 @@
 #include "sandbox/quota.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "base/parse.h"
-#include "base/str.h"
 #include "sandbox/registry.h"
 
 #define OWNERS_MAX (1u << 20)
@@ -118,48 +115,6 @@ void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits
 		*ret_used = o ? o->used : (struct quota){ 0 };
 }
 
-/* ---- refusing ---- */
-
-/* The one place that knows the form of the text, beside the one below that reads it. */
-static int refuse(struct err *err, const char *owner, enum quota_kind kind, uint64_t limit,
-		  uint64_t used)
-{
-	return err_set(err, QUOTA_ERRNO,
-		       "%s: limit %" PRIu64 ", in use %" PRIu64 ": the quota of '%.63s'",
-		       quota_name(kind), limit, used, owner);
-}
-
-static bool take_number(struct str *rest, const char *before, uint64_t *ret)
-{
-	char digits[24];
-	struct str part;
-
-	if (!str_starts(*rest, before))
-		return false;
-	*rest = (struct str){ rest->data + strlen(before), rest->len - strlen(before) };
-	part = (struct str){ rest->data, strspn(rest->data, "0123456789") };
-	*rest = (struct str){ rest->data + part.len, rest->len - part.len };
-	return str_format(digits, sizeof(digits), "%.*s", (int)part.len, part.data) == 0 &&
-	       parse_u64(digits, 0, UINT64_MAX, ret) == 0;
-}
-
-int quota_refusal(const struct err *err, struct quota_refusal *ret)
-{
-	struct str rest = str_of(err->text), name;
-	struct quota_refusal q = { .kind = QUOTA_COUNT };
-
-	if (err->code != QUOTA_ERRNO || !str_split(&rest, ':', &name))
-		return -EINVAL;
-	for (int i = 0; i < QUOTA_COUNT; i++)
-		if (str_is(name, quota_name((enum quota_kind)i)))
-			q.kind = (enum quota_kind)i;
-	if (q.kind == QUOTA_COUNT || !take_number(&rest, " limit ", &q.limit) ||
-	    !take_number(&rest, ", in use ", &q.used))
-		return -EINVAL;
-	*ret = q;
-	return 0;
-}
-
 /* ---- counting ---- */
 
 /* What a sandbox of these limits weighs in a state. */
@@ -189,7 +144,7 @@ static int check(const struct sandboxes *all, const char *owner, const struct ow
 		if (to->v[i] <= from->v[i] || limits.v[i] == 0)
 			continue;
 		if (used > limits.v[i] || more > limits.v[i] - used)
-			return refuse(err, owner, (enum quota_kind)i, limits.v[i], used);
+			return quota_refuse(err, owner, (enum quota_kind)i, limits.v[i], used);
 	}
 	return 0;
 }

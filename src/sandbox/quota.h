@@ -19,15 +19,6 @@ struct sandboxes;
 void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits,
 	      struct quota *ret_used);
 
-/* What a refusal for want of room looks like to the doors: its errno, and what its text says. */
-#define QUOTA_ERRNO EUSERS
-struct quota_refusal {
-	enum quota_kind kind;
-	uint64_t limit, used;
-};
-/* -EINVAL: the error is no such refusal. */
-int quota_refusal(const struct err *err, struct quota_refusal *ret);
-
 /* ---- for the service's files ---- */
 
 struct quota_book; /* opaque: the owners and what they have */

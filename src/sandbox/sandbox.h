@@ -40,8 +40,8 @@ struct sandbox_settings { /* from the configuration */
 	uint32_t pool_min;     /* boxes that wait: of the default template, */
 	uint32_t pool_max;     /* and at most of any without a pool of its own */
 	uint32_t pool_quiet_ms;
-	struct quota quota;    /* of every owner: 0 is no limit */
-	int spool_fd;          /* borrowed: directory of output that outlives us */
+	struct quota quota; /* of every owner: 0 is no limit */
+	int spool_fd;       /* borrowed: directory of output that outlives us */
 };
 
 struct sandbox_clock { /* milliseconds, monotonic and since 1970 */
@@ -168,6 +168,8 @@ void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
 /* Answers when nothing of the box is left and the store knows. Several callers share one end. */
 void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user);
+/* Ends all of an owner's that live. */
+void sandboxes_end_owner(struct sandboxes *all, const char *owner, const char *reason);
 /* Somebody uses it: the idle clock starts again. */
 void sandbox_touch(struct sandbox *sb);
 

@@ -171,6 +171,20 @@ void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void 
 	(void)sandbox_wait(sb, WAIT_END, a);
 }
 
+static void ended(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)user;
+	(void)sb;
+	(void)err;
+}
+
+void sandboxes_end_owner(struct sandboxes *all, const char *owner, const char *reason)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		if (strcmp(sb->owner, owner) == 0 && state_is_live(sb->state))
+			sandbox_delete(sb, reason, ended, NULL);
+}
+
 /* "killed by signal 9 (out of memory)" */
 static void set_death(struct sandbox *sb, int status, const struct box_usage *usage)
 {

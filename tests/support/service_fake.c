@@ -286,6 +286,22 @@ void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void 
 	call_sandbox_cb(sb->all, NULL, cb, user);
 }
 
+void sandboxes_end_owner(struct sandboxes *all, const char *owner, const char *reason)
+{
+	(void)reason;
+	LIST_FOREACH (&all->boxes, sb, struct sandbox, node)
+		if (strcmp(sb->owner, owner) == 0)
+			sb->state = SANDBOX_STOPPED;
+}
+
+void quota_of(struct sandboxes *all, const char *owner, struct quota *ret_limits,
+	      struct quota *ret_used)
+{
+	(void)owner;
+	*ret_limits = all->quota;
+	*ret_used = all->used;
+}
+
 void sandbox_touch(struct sandbox *sb)
 {
 	sb->all->touches++;

@@ -35,6 +35,7 @@ struct sandboxes {
 	size_t argc, n_env;
 	uint64_t timeout_ms;
 	bool cold, background, has_stdin;
+	struct quota quota, used; /* of everybody */
 	int signo, rows, cols;
 	bool tree;
 	/* What an execution does at once: writes this and ends, unless auto_end is false. */
