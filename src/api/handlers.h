@@ -22,6 +22,12 @@ void api_warmpool_get(struct api_call *c);
 void api_warmpool_patch(struct api_call *c);
 void api_warmpool_delete(struct api_call *c);
 void api_warmpool_status(struct api_call *c);
+/* audit.c, events.c */
+void api_audit(struct api_call *c);
+void api_events(struct api_call *c);
+void api_security_events(struct api_call *c);
+/* usage.c */
+void api_usage(struct api_call *c);
 /* keys.c, key_list.c */
 void api_key_create(struct api_call *c);
 void api_token_create(struct api_call *c);
@@ -35,10 +41,6 @@ void api_user_get(struct api_call *c);
 void api_user_patch(struct api_call *c);
 void api_user_delete(struct api_call *c);
 /* sandboxes.c */
-/* audit.c, events.c */
-void api_audit(struct api_call *c);
-void api_events(struct api_call *c);
-void api_security_events(struct api_call *c);
 void api_sandbox_create(struct api_call *c);
 void api_sandbox_list(struct api_call *c);
 void api_sandbox_get(struct api_call *c);

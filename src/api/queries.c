@@ -30,6 +30,7 @@
 		"encoding", QUERY_CHOICE, 0, 0, encodings, "of output" \
 	}
 
+static const char *const usage_formats[] = { "json", "csv", NULL };
 static const char *const encodings[] = { "text", "base64", NULL };
 
 const struct route_query query_page[] = { PAGE(500), { 0 } };
@@ -53,6 +54,16 @@ const struct route_query query_sandboxes[] = {
 	}
 
 const struct route_query query_journal[] = { JOURNAL, PAGE(1000), { 0 } };
+const struct route_query query_usage[] = {
+	{ "from", QUERY_TEXT, 0, 32, NULL, "first day, in UTC" },
+	{ "to", QUERY_TEXT, 0, 32, NULL, "day behind the last" },
+	{ "group", QUERY_TEXT, 0, 32, NULL, "day (the default), user, key, sandbox; commas" },
+	{ "user", QUERY_TEXT, 0, 63, NULL, "only theirs; for admins" },
+	{ "key", QUERY_TEXT, 0, 63, NULL, "only of sandboxes that this key made" },
+	{ "format", QUERY_CHOICE, 0, 0, usage_formats, "default json" },
+	PAGE(1000),
+	{ 0 },
+};
 const struct route_query query_events[] = {
 	JOURNAL,
 	{ "sandbox", QUERY_TEXT, 0, 63, NULL,

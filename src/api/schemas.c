@@ -2,42 +2,18 @@
 
 #include <string.h>
 
+#include "api/schemas_impl.h"
+
 #include "api/problem.h"
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-
-/* FIELD("name", STRING | NIL, .help = "..."): types without their prefix. */
-#define FIELD(name_, types_, ...)                             \
-	{                                                     \
-		.name = name_, .types = (types_), __VA_ARGS__ \
-	}
-#define SCHEMA(name_, about_, fields_)                                                         \
-	{                                                                                      \
-		.name = name_, .about = about_, .fields = fields_, .count = ARRAY_LEN(fields_) \
-	}
-
-enum {
-	STRING = SCHEMA_STRING,
-	TIME = SCHEMA_TIME,
-	INT = SCHEMA_INT,
-	NUMBER = SCHEMA_NUMBER,
-	BOOL = SCHEMA_BOOL,
-	NIL = SCHEMA_NULL,
-	OBJECT = SCHEMA_OBJECT,
-	LIST = SCHEMA_LIST,
-	STRINGS = SCHEMA_STRINGS,
-	MAP = SCHEMA_MAP,
-};
-
-#define NEXT FIELD("nextCursor", STRING | NIL, .help = "the next page's cursor; null: the last")
 
 static const char *const roles[] = { "viewer", "user", "admin", NULL };
 static const char *const health[] = { "ok", "unavailable", NULL };
 
 /* ---- sandboxes ---- */
 
-static const char *const states[] = { "creating", "running", "pausing", "paused", "resuming",
-				      "stopping", "stopped", "failed",  NULL };
+static const char *const states[] = { "creating",   "running",   "pausing",  "paused",
+				      "resuming",   "stopping",  "stopped",  "failed",
+				      "suspending", "suspended", "starting", NULL };
 static const char *const starts[] = { "warm", "cold", NULL };
 
 static const struct schema_field resources[] = {
@@ -448,6 +424,29 @@ static const struct schema_field warm_pool_status[] = {
 	FIELD("pendingPods", INT, .help = "building"),
 };
 
+static const struct schema_field snapshot[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING | NIL),
+	FIELD("owner", STRING),
+	FIELD("sandboxId", STRING, .help = "what it was taken of"),
+	FIELD("template", STRING),
+	FIELD("size", INT, .help = "bytes on disk, of what was new"),
+	FIELD("files", INT, .help = "files and directories, of what was new"),
+	FIELD("skipped", INT, .help = "what no snapshot can hold: sockets, devices"),
+	FIELD("layers", INT, .help = "that a sandbox from it has below what it writes"),
+	FIELD("metadata", MAP, .help = "of the sandbox then"),
+	FIELD("createdAt", TIME),
+};
+
+static const struct schema_field snapshot_list[] = {
+	FIELD("items", LIST, .ref = "Snapshot"),
+	NEXT,
+};
+
+static const struct schema_field forks[] = {
+	FIELD("items", LIST, .ref = "Sandbox"),
+};
+
 static const struct schema_field ready[] = {
 	FIELD("status", STRING, .choices = health),
 	FIELD("version", STRING, .optional = 1),
@@ -509,43 +508,6 @@ static const struct schema schemas[] = {
 	SCHEMA("GrepLine", "A line that matches, or one around it", found_line),
 	SCHEMA("GrepResult", "Lines that match, file by file", grep_result),
 	SCHEMA("ReplacedFile", "A file that was changed", replaced_file),
-/* ---- logs ---- */
-
-static const struct schema_field event[] = {
-	FIELD("seq", INT, .help = "its place in the log; of a stream the id"),
-	FIELD("at", TIME),
-	FIELD("owner", STRING, .help = "empty: nobody's"),
-	FIELD("kind", STRING),
-	FIELD("data", OBJECT, .help = "subject and more, by kind"),
-};
-
-static const struct schema_field event_page[] = {
-	FIELD("items", LIST, .ref = "Event"),
-	NEXT,
-};
-
-static const struct schema_field audit_line[] = {
-	FIELD("seq", INT),
-	FIELD("at", TIME),
-	FIELD("owner", STRING, .help = "who; empty: not known"),
-	FIELD("kind", STRING, .help = "call, denied or open"),
-	FIELD("data", OBJECT,
-	      .help = "keyId, method, route, subject, peer, status, code, requestId"),
-	FIELD("hash", STRING, .help = "of the line before and this one"),
-};
-
-static const struct schema_field audit_head[] = {
-	FIELD("seq", INT),
-	FIELD("hash", STRING),
-	FIELD("isIntact", BOOL, .help = "false: the log's end is not what its head says"),
-};
-
-static const struct schema_field audit_page[] = {
-	FIELD("items", LIST, .ref = "AuditLine"),
-	NEXT,
-	FIELD("head", OBJECT, .ref = "AuditHead"),
-};
-
 	SCHEMA("SkippedFile", "A file that was left alone", skipped_file),
 	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
 	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
@@ -556,6 +518,13 @@ static const struct schema_field audit_page[] = {
 	SCHEMA("Port", "A port that is exposed", port),
 	SCHEMA("ExposedPort", "A port that was just exposed", exposed_port),
 	SCHEMA("PortList", "The exposed ports, by number", port_list),
+	SCHEMA("Usage", "What was used", schema_usage),
+	SCHEMA("UsagePage", "A page of sums", schema_usage_page),
+	SCHEMA("Event", "Something that happened", schema_event),
+	SCHEMA("EventPage", "A page of a log, oldest first", schema_event_page),
+	SCHEMA("AuditLine", "A call that changed something, or a refusal", schema_audit_line),
+	SCHEMA("AuditHead", "The end of the audit log", schema_audit_head),
+	SCHEMA("AuditPage", "A page of the audit log, oldest first", schema_audit_page),
 	SCHEMA("Key", "An API key, without the key", key),
 	SCHEMA("KeyList", "A page of keys, newest first", key_list),
 	SCHEMA("User", "Who is asking", user),
@@ -570,6 +539,9 @@ static const struct schema_field audit_page[] = {
 	SCHEMA("WarmPool", "How many finished boxes of a template wait", warm_pool),
 	SCHEMA("WarmPoolList", "A page of warm pools, newest first", warm_pool_list),
 	SCHEMA("WarmPoolStatus", "How a warm pool does", warm_pool_status),
+	SCHEMA("Snapshot", "What a sandbox had written", snapshot),
+	SCHEMA("SnapshotList", "A page of snapshots, newest first", snapshot_list),
+	SCHEMA("Forks", "The new sandboxes, all of them running", forks),
 	SCHEMA("Health", "The process answers", alive),
 	SCHEMA("Ready", "Whether there is work to be had", ready),
 };
@@ -585,10 +557,5 @@ const struct schema *schema_find(const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(schemas); i++)
 		if (strcmp(schemas[i].name, name) == 0)
 			return &schemas[i];
-	SCHEMA("Event", "Something that happened", event),
-	SCHEMA("EventPage", "A page of a log, oldest first", event_page),
-	SCHEMA("AuditLine", "A call that changed something, or a refusal", audit_line),
-	SCHEMA("AuditHead", "The end of the audit log", audit_head),
-	SCHEMA("AuditPage", "A page of the audit log, oldest first", audit_page),
 	return NULL;
 }

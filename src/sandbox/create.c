@@ -190,6 +190,7 @@ static struct sandbox *make(struct sandboxes *all, const struct sandbox_request 
 		(void)err_sys(err, r, "sandbox");
 	if (r == 0) {
 		quota_settle(sb);
+		announce_created(sb);
 		return sb;
 	}
 	slot_drop(all, sb->template_id);
@@ -221,4 +222,3 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 	(void)sandbox_wait(sb, WAIT_CREATE, a); /* the first: there is room */
 	begin(sb, req);
 }
-		announce_created(sb);

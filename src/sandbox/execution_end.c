@@ -71,6 +71,7 @@ void execution_finish(struct execution *x, enum execution_state state)
 		execution_tell_start(x, err.code ? &err : NULL);
 	execution_tell(x);
 	execution_record(x);
+	usage_execution(x);
 	announce_end(x, result_name(x));
 	exec_unref(x);
 }

@@ -95,6 +95,8 @@ int recover_load(struct sandboxes *all, struct err *err)
 		return err_sys(err, l.r, "load sandboxes");
 	r = quota_load(all, err);
 	if (r == 0)
+		r = usage_load(all, err);
+	if (r == 0)
 		r = executions_load(all, err);
 	if (r == 0)
 		contexts_load(all);

@@ -155,6 +155,7 @@ void sandbox_adopt_state(struct sandbox *sb, enum sandbox_state s)
 	quota_settle(sb);
 	count_state(all, from);
 	count_state(all, s);
+	usage_settle(sb);
 }
 
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
@@ -234,6 +235,11 @@ static void on_sweep(void *user)
 	sweep_run(user);
 }
 
+static void on_account(void *user)
+{
+	usage_checkpoint(user);
+}
+
 static uint64_t real_now_ms(void *user)
 {
 	(void)user;
@@ -255,7 +261,11 @@ static int open_timers(struct sandboxes *all)
 	if (r == 0)
 		r = loop_timer_create(all->loop, on_sweep, all, &all->sweep);
 	if (r == 0)
+		r = loop_timer_create(all->loop, on_account, all, &all->account);
+	if (r == 0) {
 		loop_timer_start(all->sweep, SWEEP_MS, SWEEP_MS);
+		loop_timer_start(all->account, USAGE_EVERY_MS, USAGE_EVERY_MS);
+	}
 	return r;
 }
 
@@ -268,11 +278,11 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->loop = deps->loop;
 	all->store = deps->store;
 	all->metrics = deps->metrics;
+	all->events = deps->events;
 	all->settings = deps->settings;
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
 	list_init(&all->sandboxes);
-	all->events = deps->events;
 	list_init(&all->strays);
 	list_init(&all->flights);
 	list_init(&all->asks);
@@ -362,6 +372,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)loop_timer_free(all->tick);
 	(void)loop_timer_free(all->reap);
 	(void)loop_timer_free(all->sweep);
+	(void)loop_timer_free(all->account);
 	(void)map_free(all->by_id);
 	(void)map_free(all->by_name);
 	(void)map_free(all->by_box);

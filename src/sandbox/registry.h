@@ -16,6 +16,7 @@
 #include "sandbox/pairs.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/template.h"
+#include "sandbox/usage.h"
 #include "store/store.h"
 #include "telemetry/metrics.h"
 
@@ -78,6 +79,7 @@ struct sandboxes {
 	struct loop *loop;         /* borrowed */
 	const struct store *store; /* borrowed */
 	struct metrics *metrics;   /* borrowed or NULL */
+	struct events *events;     /* borrowed or NULL */
 	struct sandbox_settings settings;
 	struct sandbox_clock clock;
 	struct quota_book *quota;                                           /* owned */
@@ -86,7 +88,6 @@ struct sandboxes {
 
 	struct provider provider;
 	bool has_provider;
-	struct events *events;     /* borrowed or NULL */
 	bool is_recovered; /* once: rows and boxes were made to agree */
 	bool needs_list;   /* the provider could not say which boxes there are: to be asked again */
 
@@ -114,6 +115,7 @@ struct sandboxes {
 	struct loop_timer *tick;      /* runs while something waits to be tried again */
 	struct loop_timer *reap;
 	struct loop_timer *sweep;
+	struct loop_timer *account;
 	uint64_t reap_at_ms; /* 0: not set */
 	unsigned sweeps;
 	bool is_ticking, is_sweeping, is_cutting, is_spool_clean;
@@ -172,6 +174,7 @@ struct sandbox {
 	bool has_cut;        /* executions lost their connection in this very dispatch */
 	unsigned relinks;
 	uint32_t oom_kills; /* as last seen */
+	struct usage usage;
 
 	struct list executions; /* owned reference each: running, or not yet recorded */
 	size_t n_running, n_unrecorded, n_readers;
