@@ -22,7 +22,7 @@ int fd_read_file_at(int dirfd, const char *path, char *dst, size_t size); /* NUL
 									     or -errno; -E2BIG */
 int fd_write_file_at(int dirfd, const char *path, const char *text);
 
-#define FD_PASS_MAX 8
+#define FD_PASS_MAX 32
 /* One message over a SOCK_SEQPACKET or SOCK_STREAM socket, with nfds descriptors (0..FD_PASS_MAX).
  * MSG_NOSIGNAL; EINTR is retried. Returns bytes sent or -errno (-EAGAIN on a full non-blocking
  * one). */

@@ -92,6 +92,28 @@ int adopt_find_groups(const struct launch *l, char **ret, struct err *err)
 	return r;
 }
 
+/* Layers are counted when they are known, which is later: disk_open(). */
+static struct disk_use *disk_of(const struct record *rec)
+{
+	struct disk_use *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->n_template = rec->n_template;
+	u->n_layers = rec->layers.count;
+	for (uint32_t i = 0; i < u->n_layers; i++)
+		(void)str_copy(u->layers[i], sizeof(u->layers[i]), rec->layers.ids[i]);
+	u->n_volumes = rec->n_volumes;
+	for (uint32_t i = 0; i < u->n_volumes; i++) {
+		u->volumes[i].fd = -1;
+		u->volumes[i].read_only = rec->volumes[i].read_only;
+		(void)str_copy(u->volumes[i].id, sizeof(u->volumes[i].id), rec->volumes[i].id);
+		(void)str_copy(u->volumes[i].path, sizeof(u->volumes[i].path),
+			       rec->volumes[i].path);
+	}
+	return u;
+}
+
 static struct box *new_box(struct launch *l, const struct record *rec)
 {
 	struct box *b = calloc(1, sizeof(*b));
@@ -108,12 +130,20 @@ static struct box *new_box(struct launch *l, const struct record *rec)
 				     .rootless = l->rootless,
 				     .flags = rec->template_flags,
 				     .uid_base = rec->uid_base };
-	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
+	b->cell = CELL_NONE;
 	b->pid = (pid_t)rec->pid;
 	b->sock = b->net_fd = b->pidfd = b->listener = -1;
 	b->flags = rec->box_flags;
 	b->start_ticks = rec->start_ticks;
 	list_init(&b->pool_link);
+	if (rec->layers.count > 0 || rec->n_volumes > 0) {
+		b->disk = disk_of(rec);
+		if (!b->disk) {
+			free(b);
+			return NULL;
+		}
+	}
+	b->held = rec->held;
 	(void)str_copy(b->id, sizeof(b->id), rec->id);
 	(void)str_copy(b->tag, sizeof(b->tag), rec->tag);
 	return b;
@@ -126,6 +156,13 @@ static void settle(struct launch *l, struct box *b)
 	struct err err = { 0 };
 
 	b->frozen = cgroup_is_frozen(b->cell.cgroup);
+	/* Nobody takes that snapshot any more. */
+	if (b->held) {
+		b->held = false;
+		if (b->frozen && cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, &err) == 0)
+			b->frozen = false;
+		(void)persist_update(l, b, NULL);
+	}
 	if (cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &b->plan.limits, &err) < 0)
 		log_warn("launch", "limits of an adopted box: %s", err.text);
 }
@@ -175,6 +212,7 @@ static int adopt(struct launch *l, struct found *f, struct err *err)
 	cgroup_forget(b->cell.cgroup);
 	if (b->cell.uid_base)
 		ids_give(&l->ids, b->cell.uid_base);
+	free(b->disk);
 	free(b);
 	return r;
 }

@@ -33,6 +33,10 @@ struct box_plan {
 	int init_fd;                      /* holt-init's sealed memfd */
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;
+	uint8_t n_layers, n_volumes;
+	int layer_fds[LAYERS_MAX]; /* detached mounts, bottom first */
+	int volume_fds[VOLUMES_MAX];
+	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
 };
 
 /* In a new mount and pid namespace whose root is the template's tree: replaces it by the box's own

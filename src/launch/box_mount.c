@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "launch/box.h"
+#include "launch/box_layers.h"
 #include "launch/mounts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -20,16 +21,17 @@ static const struct {
 	const char *name; /* directory in the tmpfs */
 	const char *path; /* in the new root */
 	mode_t mode;
+	bool is_kept; /* by snapshots */
 } writable[] = {
-	{ "tmp", "tmp", 01777 },
-	{ "workspace", "workspace", 0755 },
-	{ "home", "home/user", 0755 },
-	{ "shm", "dev/shm", 01777 },
+	{ "tmp", "tmp", 01777, false },
+	{ "workspace", "workspace", 0755, true },
+	{ "home", "home/user", 0755, true },
+	{ "shm", "dev/shm", 01777, false },
 };
-#define DISK "/tmp" /* where it is mounted while the root is put together */
+#define DISK BOX_DISK
 #define UPPER DISK "/upper."
 #define WORK DISK "/work."
-#define NOTHING DISK "/none" /* an overlay without an upper layer needs two lower ones */
+#define NOTHING BOX_NOTHING
 
 /* World-readable files of /proc that tell about the machine and that no program needs. What is
  * readable by root only needs no mask: a box never has the machine's root id. */
@@ -80,33 +82,36 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 static int mount_disk(const struct box_plan *plan, struct err *err)
 {
 	_close_ int disk = make_disk(plan, err);
+	int r = disk < 0 ? disk : mounts_attach(disk, DISK, err);
 
-	return disk < 0 ? disk : mounts_attach(disk, DISK, err);
+	return r < 0 ? r : layers_attach(plan, err);
 }
 
 /* An overlay of one's own even where nothing can be written: files get inodes of this box alone.
  * Otherwise inotify on a shared directory would tell what every other box and the machine itself
  * run, and locks on shared files would be a channel between boxes. */
-static int mount_overlay(const char *lower, const char *second, const char *path, const char *upper,
-			 struct err *err)
+static int mount_overlay(const struct box_plan *plan, const struct overlay *o, struct err *err)
 {
-	/* The root holds the devices, nothing else does. */
-	unsigned attrs = MOUNT_ATTR_NOSUID | (upper ? 0 : MOUNT_ATTR_RDONLY) |
-			 (strcmp(lower, "/") == 0 ? 0 : MOUNT_ATTR_NODEV);
-	char dirs[64], top[64], work[64];
+	/* The root holds the devices, nothing else does; and not even that one if layers have a
+	 * part in it. */
+	bool nodev = plan->n_layers > 0 || !o->lower || strcmp(o->lower, "/") != 0;
+	unsigned attrs = MOUNT_ATTR_NOSUID | (o->upper ? 0 : MOUNT_ATTR_RDONLY) |
+			 (nodev ? MOUNT_ATTR_NODEV : 0);
+	char dirs[LOWER_MAX], work[64];
 	struct fs_option options[] = { { "lowerdir", dirs },
-				       { "upperdir", top },
+				       { "upperdir", o->upper },
 				       { "workdir", work },
 				       { "userxattr", NULL } };
 	_close_ int fd = -1;
+	int r = layers_below(plan, o, dirs, sizeof(dirs), err);
 
-	(void)str_format(dirs, sizeof(dirs), "%s:%s", lower, second);
-	if (upper) {
-		(void)str_format(top, sizeof(top), UPPER "%s", upper);
-		(void)str_format(work, sizeof(work), WORK "%s", upper);
-	}
-	fd = mounts_new("overlay", options, upper ? 4 : 1, attrs, err);
-	return fd < 0 ? fd : mounts_attach(fd, path, err);
+	if (r < 0)
+		return r;
+	(void)str_format(work, sizeof(work), WORK "%s", o->name);
+	fd = mounts_new("overlay", options, o->upper ? 4 : 1, attrs, err);
+	if (fd >= 0 && plan->n_layers > 0 && chdir(BOX_STAGE) < 0)
+		return err_sys(err, errno, "leave the layers");
+	return fd < 0 ? fd : mounts_attach(fd, o->path, err);
 }
 
 static int make_layer(const char *name, uid_t owner, struct err *err)
@@ -137,6 +142,20 @@ static int make_upper(const struct box_plan *plan, struct err *err)
 	return r;
 }
 
+/* Who puts something else where a mount is to be would have it elsewhere. */
+static int check_places(const struct box_plan *plan, struct err *err)
+{
+	static const char *const dirs[] = { "dev", "home", "home/user", "proc",
+					    "sys", "tmp",  "workspace" };
+	struct stat st;
+
+	for (size_t i = 0; i < COUNT(dirs) && plan->n_layers > 0; i++)
+		if (fstatat(AT_FDCWD, dirs[i], &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode))
+			return err_set(err, ENOTDIR, "the layers have no directory /%s", dirs[i]);
+	return 0;
+}
+
 static int mount_root(const struct box_plan *plan, struct err *err)
 {
 	bool upper = plan->flags & TEMPLATE_WRITABLE_ROOT;
@@ -146,18 +165,41 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 		return r;
 	if (mkdir(NOTHING, 0755) < 0)
 		return err_sys(err, errno, "empty layer");
-	r = mount_overlay("/", plan->root == ROOT_DIR ? BOX_LOWER : NOTHING, BOX_STAGE,
-			  upper ? "root" : NULL, err);
+	r = mount_overlay(plan,
+			  &(struct overlay){ .name = "root",
+					     .lower = "/",
+					     .second = plan->root == ROOT_DIR ? BOX_LOWER : NULL,
+					     .upper = upper ? UPPER "root" : NULL,
+					     .path = BOX_STAGE },
+			  err);
 	if (r == 0 && chdir(BOX_STAGE) < 0)
 		r = err_sys(err, errno, "enter new root");
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++) {
 		const char *name = system_dirs[i] + 1;
 		struct stat st;
+		char top[32];
 
+		(void)str_format(top, sizeof(top), UPPER "%s", name);
 		if (lstat(system_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
-			r = mount_overlay(system_dirs[i], NOTHING, name, upper ? name : NULL, err);
+			r = mount_overlay(plan,
+					  &(struct overlay){ .name = name,
+							     .lower = system_dirs[i],
+							     .upper = upper ? top : NULL,
+							     .path = name },
+					  err);
 	}
-	return r;
+	return r < 0 ? r : check_places(plan, err);
+}
+
+/* The template's nodes, by inodes of this box alone. */
+static int mount_own_devices(struct err *err)
+{
+	static const struct fs_option options[] = { { "lowerdir", "/dev:" NOTHING },
+						    { "userxattr", NULL } };
+	_close_ int fd = mounts_new("overlay", options, COUNT(options),
+				    MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY, err);
+
+	return fd < 0 ? fd : mounts_attach(fd, "dev", err);
 }
 
 /* Real nodes came with the overlay; bound ones have to be bound again. In an overlay that a user
@@ -168,23 +210,39 @@ static int mount_devices(const struct box_plan *plan, struct err *err)
 
 	if (plan->dev_fd > 0)
 		return mounts_attach(plan->dev_fd, "dev", err);
+	if (plan->n_layers > 0 && !plan->rootless)
+		return mount_own_devices(err);
 	if (!plan->rootless && !plan->nested)
 		return 0;
 	tree = mounts_clone(AT_FDCWD, "/dev", 1, err);
 	return tree < 0 ? tree : mounts_attach(tree, "dev", err);
 }
 
-static int mount_writable(struct err *err)
+static int mount_place(const struct box_plan *plan, size_t i, struct err *err)
 {
-	int r = 0;
+	char from[32], work[32];
+	const char *name = writable[i].name;
 
-	for (size_t i = 0; i < COUNT(writable) && r == 0; i++) {
-		char from[32];
+	(void)str_format(from, sizeof(from), DISK "/%s", name);
+	(void)str_format(work, sizeof(work), WORK "%s", name);
+	if (plan->n_layers == 0 || !writable[i].is_kept)
+		return mounts_bind(from, writable[i].path, err);
+	if (mkdir(work, 0755) < 0)
+		return err_sys(err, errno, "copy-on-write layer");
+	return mount_overlay(
+		plan, &(struct overlay){ .name = name, .upper = from, .path = writable[i].path },
+		err);
+}
 
-		(void)str_format(from, sizeof(from), DISK "/%s", writable[i].name);
-		r = mounts_bind(from, writable[i].path, err);
-	}
-	return r;
+static int mount_writable(const struct box_plan *plan, struct err *err)
+{
+	/* Below /tmp, where no process of the box can look: all that it has written, for whoever
+	 * takes a snapshot. */
+	int r = mounts_bind(DISK, "tmp", err);
+
+	for (size_t i = 0; i < COUNT(writable) && r == 0; i++)
+		r = mount_place(plan, i, err);
+	return r < 0 ? r : layers_add_volumes(plan, owner_id(plan), err);
 }
 
 static int mask(const char *const *paths, size_t count, const char *with, struct err *err)
@@ -264,7 +322,7 @@ int box_mount(const struct box_plan *plan, struct err *err)
 	if (r == 0)
 		r = mount_devices(plan, err);
 	if (r == 0)
-		r = mount_writable(err);
+		r = mount_writable(plan, err);
 	if (r == 0)
 		r = mount_proc(plan, err);
 	if (r == 0)

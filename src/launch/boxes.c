@@ -35,6 +35,7 @@ struct box *boxes_free(struct launch *l, struct box *b)
 		(void)close(b->pidfd);
 	}
 	(void)fd_close(b->listener);
+	b->disk = disk_use_free(l, b->disk);
 	cell_return(l, &b->cell);
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
@@ -88,8 +89,13 @@ static void built(struct launch *l, struct box *b)
 {
 	step_done(b, STEP_READY);
 	launch_unwatch(l, b->sock);
+	disk_hand_over(b->disk);
 	if (persist_prepare(l, b, &b->err) < 0) {
 		spoiled(l, b);
+		return;
+	}
+	if (!b->claim_id && b->generation != b->tmpl->generation) {
+		boxes_destroy(l, b); /* what it was to be is not wanted any more */
 		return;
 	}
 	b->tmpl->building_count--;
@@ -97,7 +103,7 @@ static void built(struct launch *l, struct box *b)
 		zygote_worked(l, b);
 	poolsize_made(&b->tmpl->size, clock_now_ns() - b->began_ns);
 	if (b->claim_id)
-		boxes_claim(l, b, &(struct claim){ b->claim_id, b->tag });
+		boxes_claim(l, b, &(struct claim){ b->claim_id, b->tag, NULL });
 	else
 		pool_add(b);
 }
@@ -157,7 +163,9 @@ static void start_over(struct launch *l, struct box *b, const struct err *why)
 	b->sock = fd_close(b->sock);
 	b->plan.nested = 0;
 	b->err = (struct err){ 0 };
-	if (start_plain(l, b, &b->err) < 0)
+	if (b->generation != b->tmpl->generation)
+		(void)err_set(&b->err, EAGAIN, "its template was defined anew");
+	if (b->err.code || start_plain(l, b, &b->err) < 0)
 		give_up(l, b);
 }
 
@@ -240,12 +248,12 @@ static void building(struct launch *l, struct source *self)
 		spoiled(l, b);
 }
 
-int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err)
+int boxes_write_map(struct launch *l, const char *map, pid_t pid, struct err *err)
 {
-	char path[32], map[64];
-	int r = box_id_map(plan, map, sizeof(map));
+	char path[32];
+	int r = 0;
 
-	if (r == 0 && l->rootless) {
+	if (l->rootless) {
 		(void)str_format(path, sizeof(path), "%d/setgroups", (int)pid);
 		r = fd_write_file_at(l->proc_fd, path, "deny");
 	}
@@ -256,6 +264,14 @@ int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, s
 	if (r == 0)
 		r = fd_write_file_at(l->proc_fd, path, map);
 	return r < 0 ? err_sys(err, r, "id maps of a box") : 0;
+}
+
+int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err)
+{
+	char map[64];
+	int r = box_id_map(plan, map, sizeof(map));
+
+	return r < 0 ? r : boxes_write_map(l, map, pid, err);
 }
 
 static int know_pid(struct launch *l, struct box *b, struct err *err)
@@ -300,7 +316,8 @@ static int start_plain(struct launch *l, struct box *b, struct err *err)
 
 static int start(struct launch *l, struct box *b, struct err *err)
 {
-	int r = start_by(l, b, zygote_spawn, err);
+	/* A warm interpreter's box begins with what the interpreter sees. */
+	int r = b->disk ? -EAGAIN : start_by(l, b, zygote_spawn, err);
 
 	return r == -EAGAIN ? start_plain(l, b, err) : r;
 }
@@ -322,19 +339,24 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	struct box *b = calloc(1, sizeof(*b));
 	int r;
 
-	if (!b)
+	if (!b) {
+		(void)disk_use_free(l, claim ? claim->disk : NULL);
 		return err_sys(err, ENOMEM, "box");
+	}
 	b->source.ready = building;
 	b->tmpl = t;
+	b->generation = t->generation;
 	b->sock = b->net_fd = b->pidfd = b->listener = -1;
-	b->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
+	b->cell = CELL_NONE;
 	if (claim) {
 		b->claim_id = claim->id;
 		(void)str_copy(b->tag, sizeof(b->tag), claim->tag); /* fits: it was checked */
 	}
 	id_make(b->id);
 	list_init(&b->pool_link);
-	r = prepare(l, b, limits, err);
+	r = disk_take(l, b, claim ? claim->disk : NULL, err);
+	if (r == 0)
+		r = prepare(l, b, limits, err);
 	if (r == 0)
 		r = start(l, b, err);
 	if (r < 0) {
@@ -377,7 +399,7 @@ static int user_ns_of(struct launch *l, pid_t pid)
 /* A frozen process dies when it thaws. */
 static void thaw(struct launch *l, struct box *b)
 {
-	if (b->frozen)
+	if (b->frozen || b->held)
 		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
 }
 
@@ -392,6 +414,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 	else
 		b->tmpl->claimed_count--;
 	b->state = BOX_DYING;
+	snapshot_cancel(l, b);
 	if (b->pidfd >= 0) {
 		process_kill(b->pidfd);
 		thaw(l, b);

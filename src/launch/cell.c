@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "launch/disk.h"
 #include "launch/launch.h"
 
 #define COOLING_TRIES 32
@@ -49,15 +50,14 @@ static void hold_user_ns(struct launch *l, const struct box_plan *plan, int sock
 	_exit(0);
 }
 
-static int open_user_ns(struct launch *l, const struct box_plan *plan, pid_t pid, int sock,
-			struct err *err)
+static int open_user_ns(struct launch *l, const char *map, pid_t pid, int sock, struct err *err)
 {
 	char path[32], word;
 	int r, fd;
 
 	if (recv(sock, &word, 1, 0) != 1)
 		return err_set(err, EPERM, "a user namespace could not be made");
-	r = boxes_write_maps(l, plan, pid, err);
+	r = boxes_write_map(l, map, pid, err);
 	if (r < 0)
 		return r;
 	(void)str_format(path, sizeof(path), "%d/ns/user", (int)pid);
@@ -65,39 +65,61 @@ static int open_user_ns(struct launch *l, const struct box_plan *plan, pid_t pid
 	return fd < 0 ? err_sys(err, errno, "user namespace of a box") : fd;
 }
 
-static int make_user_ns(struct launch *l, struct cell *cell, struct err *err)
+/* A user namespace with that map: its descriptor. */
+static int new_user_ns(struct launch *l, const struct box_plan *plan, const char *map,
+		       struct err *err)
 {
-	struct box_plan plan = { .rootless = l->rootless };
 	int pair[2], r;
 	pid_t pid;
 
-	if (!l->rootless) {
-		r = ids_take(&l->ids, &cell->uid_base, err);
-		if (r < 0)
-			return r;
-		plan.uid_base = cell->uid_base;
-	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(err, errno, "cell");
 	pid = fork();
 	if (pid == 0) {
 		(void)close(pair[0]);
-		hold_user_ns(l, &plan, pair[1]);
+		hold_user_ns(l, plan, pair[1]);
 	}
 	(void)close(pair[1]);
-	r = pid < 0 ? err_sys(err, errno, "cell") : open_user_ns(l, &plan, pid, pair[0], err);
+	r = pid < 0 ? err_sys(err, errno, "cell") : open_user_ns(l, map, pid, pair[0], err);
 	(void)close(pair[0]);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (r >= 0)
-		cell->user_ns = r;
+	return r;
+}
+
+static int make_user_ns(struct launch *l, struct cell *cell, struct err *err)
+{
+	struct box_plan plan = { .rootless = l->rootless };
+	char map[64];
+	int r = l->rootless ? 0 : ids_take(&l->ids, &cell->uid_base, err);
+
+	if (r < 0)
+		return r;
+	plan.uid_base = cell->uid_base;
+	r = box_id_map(&plan, map, sizeof(map));
+	if (r == 0)
+		r = cell->user_ns = new_user_ns(l, &plan, map, err);
+	return r < 0 ? r : 0;
+}
+
+int cell_layer_ns(struct launch *l, struct cell *cell, struct err *err)
+{
+	struct box_plan plan = { .uid_base = cell->uid_base };
+	char map[64];
+	int r;
+
+	if (l->rootless || cell->layer_ns >= 0)
+		return 0;
+	r = str_format(map, sizeof(map), "%u %u %u\n", LAYER_BASE, cell->uid_base, BOX_ID_COUNT);
+	if (r == 0)
+		r = cell->layer_ns = new_user_ns(l, &plan, map, err);
 	return r < 0 ? r : 0;
 }
 
 static int cell_make(struct launch *l, struct cell *ret, struct err *err)
 {
 	const struct cgroup_ops *ops = cgroups_ops(l->cgroups);
-	struct cell cell = { .user_ns = -1, .seed_sock = -1 };
+	struct cell cell = CELL_NONE;
 	int r = ops->make(l->cgroups, &cell.cgroup, err);
 
 	if (r < 0)
@@ -128,9 +150,10 @@ void cell_done(struct launch *l, struct cell *cell)
 	}
 	cgroups_ops(l->cgroups)->destroy(cell->cgroup);
 	(void)fd_close(cell->user_ns);
+	(void)fd_close(cell->layer_ns);
 	if (cell->uid_base)
 		ids_give(&l->ids, cell->uid_base);
-	*cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
+	*cell = CELL_NONE;
 }
 
 /* True when the cell is in stock again. */
@@ -174,7 +197,7 @@ static int take_or_make(struct launch *l, struct cell *ret, struct err *err)
 
 int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, struct err *err)
 {
-	struct cell cell = { .user_ns = -1, .seed_sock = -1 };
+	struct cell cell = CELL_NONE;
 	int r = take_or_make(l, &cell, err);
 
 	/* Pinning moves what is in the group already; who comes later would not be pinned. */

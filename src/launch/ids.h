@@ -15,8 +15,8 @@
 struct err;
 
 #define IDS_FIRST 0x70000000u
-#define IDS_CHUNK 256u /* ranges locked at a time */
-#define IDS_CHUNKS 256u
+#define IDS_CHUNK 256u  /* ranges locked at a time */
+#define IDS_CHUNKS 248u /* what is left of the hole is for files: LAYER_BASE, in disk.h */
 
 struct ids {
 	int lock_fd;               /* owned */

@@ -28,7 +28,9 @@ struct ruleset_attr {
 	 LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* Where a box may write. Devices: only what the minimal /dev holds. */
-static const char *const writable[] = { "/tmp", "/workspace", "/home/user", "/dev", "/proc" };
+static const char *const writable[] = {
+	"/tmp", "/workspace", "/home/user", "/mnt", "/dev", "/proc"
+};
 
 uint32_t landlock_abi(void)
 {

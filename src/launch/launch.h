@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "launch/box.h"
 #include "launch/cgroup.h"
+#include "launch/disk.h"
 #include "launch/ids.h"
 #include "launch/netns.h"
 #include "launch/poolsize.h"
@@ -34,8 +35,9 @@ struct source {
  * and a process of ours parked in that. Entering a v1 cgroup can wait 10 ms for the kernel; the
  * parked process has done so already, and what it clones is born inside. */
 struct cell {
-	uint32_t uid_base;     /* first of the range; 0: rootless, there is none to give */
-	int user_ns;           /* owned; -1 while a box lives in it */
+	uint32_t uid_base; /* first of the range; 0: rootless, there is none to give */
+	int user_ns;       /* owned; -1 while a box lives in it */
+	int layer_ns; /* owned: maps the ids of layers to its own; -1 while nothing needed it */
 	struct cgroup *cgroup; /* owned */
 	unsigned tries;        /* to clean it, so far */
 	bool seed_is_in;       /* it has said that it is in the cgroup */
@@ -43,6 +45,11 @@ struct cell {
 	int seed_sock;         /* owned; its end ends the seed */
 };
 
+#define CELL_NONE                                              \
+	(struct cell)                                          \
+	{                                                      \
+		.user_ns = -1, .layer_ns = -1, .seed_sock = -1 \
+	}
 #define CELL_STOCK_MAX 256
 #define CELL_COOLING_MAX 64
 
@@ -50,6 +57,8 @@ struct template
 {
 	struct template_spec spec; /* preload is owned */
 	char *preload;             /* owned */
+	struct disk_use *disk;     /* owned: its layers; NULL: it has none */
+	uint32_t generation;       /* counts definitions */
 	int mount_ns;              /* owned; -1: not defined */
 	uint8_t profile;           /* enum seccomp_profile */
 	struct poolsize size;
@@ -77,6 +86,9 @@ struct box {
 	int net_fd;            /* held from the kill to the recycling */
 	struct zygote *zygote; /* borrowed: who makes it; NULL once its pid is known */
 	bool frozen;
+	bool held;             /* stands still for a snapshot, whatever `frozen` says */
+	uint32_t generation;   /* of its template */
+	struct disk_use *disk; /* owned: layers and volumes; NULL: none */
 	char tag[TAG_MAX + 1]; /* the client's name of it */
 	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
 	int listener;          /* owned: the socket that it gets at the claim; -1: none yet */
@@ -110,12 +122,16 @@ struct launch {
 	struct template templates[TEMPLATE_MAX + 1]; /* by id; the first: of adopted boxes */
 	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
 	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
+	struct disk disk;
+	struct list jobs; /* of struct job, owned: job.h */
+	unsigned job_count;
 };
 
 /* What a box is claimed with. */
 struct claim {
 	uint32_t id; /* of the request */
 	const char *tag;
+	struct disk_use *disk; /* taken in any case; NULL: what the template has */
 };
 
 /* boxes.c: a box from its cgroup to its end. claim NULL: for the pool. */
@@ -131,6 +147,7 @@ struct box *boxes_free(struct launch *l, struct box *b);
 /* At the end: boxes whose first process is not known yet, and which nobody reaps. */
 void boxes_abandon_unborn(struct launch *l);
 struct box *boxes_find(const struct launch *l, const char *id);
+int boxes_write_map(struct launch *l, const char *map, pid_t pid, struct err *err);
 /* Also for a box that a warm interpreter's process builds. */
 int boxes_write_maps(struct launch *l, const struct box_plan *plan, pid_t pid, struct err *err);
 
@@ -147,6 +164,8 @@ bool cell_refill(struct launch *l);
 /* Tries to make one used cell as good as new; true when that made one ready. */
 bool cell_cool(struct launch *l);
 void cell_done(struct launch *l, struct cell *cell);
+/* Sees to it that the cell has a layer_ns, if that is needed. */
+int cell_layer_ns(struct launch *l, struct cell *cell, struct err *err);
 
 /* pool.c: finished boxes that wait. */
 struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits);
@@ -176,6 +195,21 @@ int adopt_find_groups(const struct launch *l, char **ret, struct err *err);
 /* Takes over every box that is what its record says, and clears away everything else. */
 int adopt_boxes(struct launch *l, struct err *err);
 
+/* snapshot.c: layers of boxes that live. */
+int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *s, uint32_t request,
+		   struct err *err);
+/* What is under way of it is given up: the box ends. */
+void snapshot_cancel(struct launch *l, struct box *b);
+
+/* volume.c: file systems of their own. */
+int volume_make(struct launch *l, const struct volume_spec *v, uint32_t request, struct err *err);
+int volume_drop(struct launch *l, const char *id, struct err *err);
+/* Mounts them, then goes on with boxes_create(). Takes the claim's disk_use if it succeeds. */
+int volume_claim(struct launch *l, struct template *t, const struct limits *limits,
+		 const struct claim *claim, struct err *err);
+/* The box that has it; "": none. */
+const char *volume_holder(const struct launch *l, const char *id);
+
 /* server.c: what the client asks for. */
 void server_ready(struct launch *l, struct source *self);
 /* The answer to a claim, or to another request for a connection. When it fails, that has been said.
@@ -183,6 +217,8 @@ void server_ready(struct launch *l, struct source *self);
 int server_box(struct launch *l, struct box *b, uint32_t id, int sock);
 void server_gone(struct launch *l, struct box *b, uint32_t type, int status,
 		 const struct box_usage *usage);
+void server_ok(struct launch *l, uint32_t id);
+void server_send(struct launch *l, const void *frame, long n);
 void server_failed(struct launch *l, uint32_t id, const struct err *err);
 
 /* main.c */

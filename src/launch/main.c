@@ -27,6 +27,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "launch/image.h"
+#include "launch/job.h"
 #include "launch/landlock.h"
 #include "launch/launch.h"
 #include "launch/process.h"
@@ -228,6 +229,8 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 	if (r == 0)
 		r = own_mounts(l, err);
 	if (r == 0)
+		r = disk_open(l, err);
+	if (r == 0)
 		r = netns_init(&l->netns, l->proc_fd, o->spare_netns, err);
 	for (int p = 0; p < PROFILE_COUNT && r == 0; p++)
 		r = seccomp_build((enum seccomp_profile)p, &l->filters[p], err);
@@ -321,6 +324,7 @@ static void serve(struct launch *l)
 		idle_ms = clock_now_ms() - l->busy_ms;
 		busy = n > 0 || idle_work(l, idle_ms);
 	}
+	jobs_close(l); /* boxes that stand still for one go on */
 	boxes_abandon_unborn(l);
 	persist_leave(l);
 	destroy_all(l);
@@ -330,6 +334,7 @@ static void serve(struct launch *l)
 static void teardown(struct launch *l)
 {
 	l->closing = true;
+	jobs_close(l);
 	persist_leave(l); /* also when we could not start after all */
 	zygotes_close(l);
 	while (l->cell_count > 0)
@@ -341,10 +346,12 @@ static void teardown(struct launch *l)
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
 		(void)fd_close(l->templates[i].mount_ns);
 		free(l->templates[i].preload);
+		l->templates[i].disk = disk_use_free(l, l->templates[i].disk);
 	}
 	/* Back from the last box's mounts: who looks for leaks at our end needs a /proc. */
 	if (l->view_ns >= 0)
 		(void)setns(l->view_ns, CLONE_NEWNS);
+	disk_close(l);
 	netns_done(&l->netns);
 	ids_done(&l->ids);
 	state_close(&l->state);
@@ -371,6 +378,8 @@ static struct launch *launch_create(int sock)
 		l->templates[i].mount_ns = -1;
 		list_init(&l->templates[i].ready);
 	}
+	l->disk.layers = l->disk.volumes = -1;
+	list_init(&l->jobs);
 	l->by_pid = map_create(BOXES_MAX);
 	l->by_id = map_create(BOXES_MAX);
 	return l;

@@ -2,13 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
 
 int mounts_new(const char *type, const struct fs_option *options, size_t count, unsigned attrs,
 	       struct err *err)
@@ -61,6 +65,41 @@ int mounts_protect(int mount_fd, unsigned attrs, struct err *err)
 	if (mount_setattr(mount_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
 		return err_sys(err, errno, "protect mount");
 	return 0;
+}
+
+int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err)
+{
+	struct mount_attr attr = { .attr_set = attrs | (user_ns < 0 ? 0 : MOUNT_ATTR_IDMAP),
+				   .userns_fd = user_ns < 0 ? 0 : (uint64_t)user_ns };
+
+	if (mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
+		return 0;
+	if (errno == EINVAL && user_ns >= 0)
+		return err_set(err, EOPNOTSUPP,
+			       "the file system of the state directory cannot map ids: use ext4, "
+			       "xfs or btrfs");
+	return err_sys(err, errno, "map the ids of a mount");
+}
+
+int mounts_reopen(int dir_fd, struct err *err)
+{
+	char link[32], path[PATH_MAX];
+	struct stat want, have;
+	ssize_t n;
+	int fd;
+
+	(void)str_format(link, sizeof(link), "/proc/self/fd/%d", dir_fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0 || fstat(dir_fd, &want) < 0)
+		return err_sys(err, errno, "directory of another namespace");
+	path[n] = '\0';
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &have) < 0 || have.st_dev != want.st_dev ||
+	    have.st_ino != want.st_ino) {
+		(void)fd_close(fd);
+		return err_set(err, ESTALE, "directory '%.100s' is not where it was", path);
+	}
+	return fd;
 }
 
 int mounts_pivot(struct err *err)

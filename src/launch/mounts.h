@@ -21,5 +21,11 @@ int mounts_clone(int dir_fd, const char *path, int recursive, struct err *err);
 int mounts_bind(const char *from, const char *to, struct err *err);
 /* Sets MOUNT_ATTR_* on a mount and everything below it. */
 int mounts_protect(int mount_fd, unsigned attrs, struct err *err);
+/* The same, and files belong to others there than on disk: as the user namespace maps their ids;
+ * -1: to the same. Once for a detached mount. */
+int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err);
+/* A directory that was opened in another mount namespace, found again in the caller's. It must be
+ * the very same directory. */
+int mounts_reopen(int dir_fd, struct err *err);
 /* Makes the working directory, which must be a mount, the root and drops the old one. */
 int mounts_pivot(struct err *err);

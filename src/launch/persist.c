@@ -9,6 +9,18 @@
 #include "launch/process.h"
 #include "spec/guest.h"
 
+static void record_disk(struct record *rec, const struct disk_use *u)
+{
+	rec->n_template = (uint8_t)u->n_template;
+	rec->layers.count = u->n_layers;
+	for (uint32_t i = 0; i < u->n_layers; i++)
+		rec->layers.ids[i] = u->layers[i];
+	rec->n_volumes = u->n_volumes;
+	for (uint32_t i = 0; i < u->n_volumes; i++)
+		rec->volumes[i] = (struct launch_volume){ u->volumes[i].id, u->volumes[i].path,
+							  u->volumes[i].read_only };
+}
+
 static int write_record(const struct launch *l, const struct box *b, bool first, struct err *err)
 {
 	struct record rec = { .id = b->id,
@@ -25,6 +37,9 @@ static int write_record(const struct launch *l, const struct box *b, bool first,
 			      .limits = b->plan.limits };
 
 	cgroup_mark(b->cell.cgroup, &rec.group);
+	rec.held = b->held && !b->frozen; /* one that is paused stays as it is */
+	if (b->disk)
+		record_disk(&rec, b->disk);
 	return state_write(&l->state, &rec, first, err);
 }
 
@@ -107,7 +122,9 @@ void persist_leave(struct launch *l)
 		(void)fd_close(b->pidfd);
 		(void)fd_close(b->cell.seed_sock); /* its seed ends by that */
 		(void)fd_close(b->cell.user_ns);
+		(void)fd_close(b->cell.layer_ns);
 		cgroup_forget(b->cell.cgroup);
+		b->disk = disk_use_free(l, b->disk);
 		free(b);
 	}
 }

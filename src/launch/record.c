@@ -11,7 +11,7 @@
 #include "spec/wire.h"
 
 #define RECORD_TYPE 0x4852 /* "RH": no frame of a socket has it */
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 #define BOX_FLAGS (BOX_WARM | BOX_WARM_PYTHON | BOX_WARM_NODE)
 
@@ -58,6 +58,10 @@ long record_put(void *data, size_t cap, const struct record *rec)
 	wr_u32(&w, rec->template_flags);
 	wr_u32(&w, rec->box_flags);
 	launch_wr_limits(&w, &rec->limits);
+	wr_u8(&w, rec->held);
+	wr_u8(&w, rec->n_template);
+	launch_wr_layers(&w, &rec->layers);
+	launch_wr_volumes(&w, rec->volumes, rec->n_volumes);
 	return wire_finish(&w);
 }
 
@@ -89,8 +93,10 @@ static int check(const struct record *rec)
 		return -EINVAL;
 	if (rec->uid_base != 0 && !ids_is_base(rec->uid_base))
 		return -EINVAL;
-	if (!limits_are_valid(&rec->limits))
+	if (!limits_are_valid(&rec->limits) || rec->held > 1 || rec->n_template > rec->layers.count)
 		return -EINVAL;
+	if (rec->root == ROOT_LAYERS)
+		like.layers = rec->layers;
 	return spec_check_template(&like, NULL);
 }
 
@@ -99,7 +105,7 @@ int record_get(const void *data, size_t n, struct record *ret)
 	struct record rec = { 0 };
 	struct wire_head head;
 	struct rd r;
-	int group, e = wire_open(data, n, &head, &r);
+	int group, disk, e = wire_open(data, n, &head, &r);
 
 	if (e < 0)
 		return e;
@@ -120,9 +126,16 @@ int record_get(const void *data, size_t n, struct record *ret)
 	rec.template_flags = rd_u32(&r);
 	rec.box_flags = rd_u32(&r);
 	launch_rd_limits(&r, &rec.limits);
+	rec.held = rd_u8(&r);
+	rec.n_template = rd_u8(&r);
+	disk = launch_rd_layers(&r, &rec.layers);
+	if (disk == 0)
+		disk = launch_rd_volumes(&r, rec.volumes, &rec.n_volumes);
 	e = rd_end(&r);
 	if (e == 0)
-		e = group < 0 ? group : check(&rec);
+		e = group < 0 ? group : disk;
+	if (e == 0)
+		e = check(&rec);
 	if (e == 0)
 		*ret = rec;
 	return e;

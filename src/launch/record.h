@@ -10,8 +10,8 @@
 #include "launch/cgroup.h"
 #include "spec/launch.h"
 
-#define RECORD_MAX 512 /* bytes; none is longer */
-#define BOOT_ID_LEN 36 /* "8-4-4-4-12", as the kernel writes it */
+#define RECORD_MAX 2048 /* bytes; none is longer */
+#define BOOT_ID_LEN 36  /* "8-4-4-4-12", as the kernel writes it */
 
 struct record {
 	const char *id, *tag, *boot_id; /* borrowed */
@@ -23,6 +23,11 @@ struct record {
 	uint32_t template_flags; /* enum template_flag */
 	uint32_t box_flags;      /* enum launch_box_flag */
 	struct limits limits;
+	uint8_t held;       /* stands still for a snapshot */
+	uint8_t n_template; /* of the layers: the template's */
+	struct layer_list layers;
+	uint32_t n_volumes;
+	struct launch_volume volumes[VOLUMES_MAX];
 };
 
 /* Bytes written, or -E2BIG. */

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "launch/launch.h"
-#include "launch/template.h"
+#include "launch/server.h"
 #include "launch/zygote.h"
 
 #define FRAME 2048 /* larger than any message but a template's, and enough for that */
@@ -42,7 +42,12 @@ static void send_frame(struct launch *l, const void *frame, long n, const int *f
 		log_debug("launch", "answer not sent: %s", strerror((int)-r));
 }
 
-static void send_ok(struct launch *l, uint32_t id)
+void server_send(struct launch *l, const void *frame, long n)
+{
+	send_frame(l, frame, n, NULL, 0);
+}
+
+void server_ok(struct launch *l, uint32_t id)
 {
 	char frame[64];
 	struct wr w;
@@ -107,12 +112,6 @@ void server_gone(struct launch *l, struct box *b, uint32_t type, int status,
 	send_frame(l, frame, wire_finish(&w), NULL, 0);
 }
 
-struct request {
-	uint32_t id;
-	struct rd *r;
-	int fd; /* passed along; -1: none */
-};
-
 static int on_hello(struct launch *l, struct request *q, struct err *err)
 {
 	char frame[FRAME];
@@ -129,107 +128,13 @@ static int on_hello(struct launch *l, struct request *q, struct err *err)
 	return 0;
 }
 
-static struct template *find_template(struct launch *l, uint32_t id, struct err *err)
+struct template *server_template(struct launch *l, uint32_t id, struct err *err)
 {
 	if (id == 0 || id > TEMPLATE_MAX || l->templates[id].mount_ns < 0) {
 		(void)err_set(err, ENOENT, "template %u is not defined", id);
 		return NULL;
 	}
 	return &l->templates[id];
-}
-
-/* Boxes of the old definition that wait would be handed out as the new one: they go. */
-static void replace_template(struct launch *l, struct template *t, const struct template_spec *spec,
-			     char *preload, int mount_ns)
-{
-	if (t->mount_ns >= 0) {
-		LIST_FOREACH (&t->ready, b, struct box, pool_link)
-			boxes_destroy(l, b);
-		zygote_stop(l, t);
-		(void)close(t->mount_ns);
-		free(t->preload);
-	}
-	t->spec = *spec;
-	t->preload = preload;
-	t->spec.preload = preload;
-	t->mount_ns = mount_ns;
-	t->profile = spec->level == LEVEL_HIGH || (spec->flags & TEMPLATE_STRICT_CALLS)
-			     ? PROFILE_HIGH
-			     : PROFILE_STANDARD;
-	t->failures = 0;
-	poolsize_init(&t->size, 0, 0, 0);
-}
-
-static int on_template(struct launch *l, struct request *q, struct err *err)
-{
-	struct template_context ctx = { l->view_ns, l->rootless };
-	struct template_spec spec;
-	_free_ char *preload = NULL;
-	int r = launch_get_template(q->r, &spec);
-
-	if (r == 0 && spec.limits.nofile == 0)
-		spec.limits.nofile = spec_nofile_default(l->rootless);
-	if (r == 0)
-		r = spec_fill_limits(&spec.limits, NULL, err);
-	if (r == 0)
-		r = spec_check_template(&spec, err);
-	if (r == 0 && (spec.root == ROOT_DIR) != (q->fd >= 0))
-		r = err_set(err, EINVAL, "a directory template needs one directory, others none");
-	if (r < 0)
-		return r;
-	preload = str_dup(str_of(spec.preload));
-	if (!preload)
-		return err_sys(err, ENOMEM, "template");
-	if (setns(l->view_ns, CLONE_NEWNS) < 0)
-		return err_sys(err, errno, "enter the machine's mounts");
-	r = template_build(&ctx, &spec, q->fd, err);
-	if (r < 0)
-		return r;
-	replace_template(l, &l->templates[spec.id], &spec, TAKE(preload), r);
-	/* Without it boxes have no Python waiting, which their flags say. */
-	r = zygote_start(l, &l->templates[spec.id], err);
-	if (r < 0)
-		log_warn("launch", "warm Python: %s", err->text);
-	send_ok(l, q->id);
-	return 0;
-}
-
-static int on_pool(struct launch *l, struct request *q, struct err *err)
-{
-	struct pool_spec spec;
-	struct template *t;
-	int r = launch_get_pool(q->r, &spec);
-
-	if (r < 0)
-		return r;
-	t = find_template(l, spec.template_id, err);
-	if (!t)
-		return -ENOENT;
-	poolsize_init(&t->size, spec.min, spec.max, spec.quiet_ms);
-	if (spec.utilization > 0)
-		t->size.utilization = spec.utilization;
-	t->failures = 0;
-	send_ok(l, q->id);
-	return 0;
-}
-
-static int on_pool_state(struct launch *l, struct request *q, struct err *err)
-{
-	uint32_t id = rd_u32(q->r);
-	struct template *t = rd_end(q->r) < 0 ? NULL : find_template(l, id, err);
-	struct pool_state s;
-	char frame[256];
-
-	if (!t)
-		return err->code ? -err->code : -EPROTO;
-	s = (struct pool_state){
-		t->ready_count,   t->building_count,
-		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
-		t->hits,          t->misses,
-		t->size.make_us
-	};
-	send_frame(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s), NULL, 0);
-	return 0;
 }
 
 static int check_nofile(const struct launch *l, const struct limits *limits, struct err *err)
@@ -239,6 +144,53 @@ static int check_nofile(const struct launch *l, const struct limits *limits, str
 	if (limits->nofile <= max)
 		return 0;
 	return err_set(err, ERANGE, "nofile is %u, at most %u without root", limits->nofile, max);
+}
+
+/* What the claim names and what the template has; NULL in *ret: nothing. */
+static int use_disk(struct launch *l, const struct template *t, const struct launch_spec *s,
+		    struct disk_use **ret, struct err *err)
+{
+	struct disk_use *u;
+	int r;
+
+	*ret = NULL;
+	if (s->layers.count == 0 && s->n_volumes == 0)
+		return 0;
+	r = disk_check(l, err);
+	if (r < 0)
+		return r;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return err_sys(err, ENOMEM, "layers of a box");
+	r = disk_use_template(l, u, t, err);
+	if (r == 0)
+		r = disk_use_layers(l, u, &s->layers, err);
+	if (r < 0) {
+		(void)disk_use_free(l, u);
+		return r;
+	}
+	for (uint32_t i = 0; i < s->n_volumes; i++) {
+		struct disk_volume *v = &u->volumes[u->n_volumes++];
+
+		*v = (struct disk_volume){ .read_only = s->volumes[i].read_only, .fd = -1 };
+		(void)str_copy(v->id, sizeof(v->id), s->volumes[i].id); /* fit: they were checked */
+		(void)str_copy(v->path, sizeof(v->path), s->volumes[i].path);
+	}
+	*ret = u;
+	return 0;
+}
+
+static int claim_disk(struct launch *l, struct template *t, const struct launch_spec *s,
+		      const struct claim *claim, struct err *err)
+{
+	int r;
+
+	if (s->n_volumes == 0)
+		return boxes_create(l, t, &s->limits, claim, err);
+	r = volume_claim(l, t, &s->limits, claim, err);
+	if (r < 0)
+		(void)disk_use_free(l, claim->disk);
+	return r;
 }
 
 static int on_claim(struct launch *l, struct request *q, struct err *err)
@@ -251,26 +203,28 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 
 	if (r < 0)
 		return r;
-	t = find_template(l, spec.template_id, err);
+	t = server_template(l, spec.template_id, err);
 	if (!t)
 		return -ENOENT;
 	r = spec_fill_limits(&spec.limits, &t->spec.limits, err);
 	if (r == 0)
 		r = check_nofile(l, &spec.limits, err);
+	claim = (struct claim){ q->id, spec.tag, NULL };
+	if (r == 0)
+		r = use_disk(l, t, &spec, &claim.disk, err);
 	if (r < 0)
 		return r;
 	l->claims++;
 	l->busy_ms = clock_now_ms();
-	if (!(spec.flags & LAUNCH_COLD))
+	if (!(spec.flags & LAUNCH_COLD) && !claim.disk)
 		b = pool_take(l, t, &spec.limits);
-	claim = (struct claim){ q->id, spec.tag };
 	if (!b)
-		return boxes_create(l, t, &spec.limits, &claim, err);
+		return claim_disk(l, t, &spec, &claim, err);
 	boxes_claim(l, b, &claim);
 	return 0;
 }
 
-static struct box *claimed_box(struct launch *l, const char *id, struct err *err)
+struct box *server_claimed(struct launch *l, const char *id, struct err *err)
 {
 	struct box *b = boxes_find(l, id);
 
@@ -283,7 +237,7 @@ static struct box *claimed_box(struct launch *l, const char *id, struct err *err
 static int on_destroy(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
-	struct box *b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
@@ -296,7 +250,7 @@ static int on_destroy(struct launch *l, struct request *q, struct err *err)
 static int on_usage(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
-	struct box *b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	struct box_usage usage = { 0 };
 	char frame[256];
 	struct wr w;
@@ -317,7 +271,7 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
 	bool on = rd_u8(q->r) != 0;
-	struct box *b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	int r;
 
 	if (!b)
@@ -328,11 +282,14 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 	r = spawn_seed_is_in(&b->cell);
 	if (r < 0)
 		return err_sys(err, r, "pause");
-	r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, on, err);
+	if (!b->held) /* else it stands still, and goes on or not when its snapshot is taken */
+		r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, on, err);
 	if (r < 0)
 		return r;
 	b->frozen = on;
-	send_ok(l, q->id);
+	if (b->held)
+		(void)persist_update(l, b, NULL);
+	server_ok(l, q->id);
 	return 0;
 }
 
@@ -344,7 +301,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	int r;
 
 	launch_rd_limits(q->r, &limits);
-	b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	if (!b)
 		return err->code ? -err->code : -EPROTO;
 	before = b->plan.limits;
@@ -365,7 +322,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 		(void)persist_update(l, b, NULL);
 		return r;
 	}
-	send_ok(l, q->id);
+	server_ok(l, q->id);
 	return 0;
 }
 
@@ -390,14 +347,14 @@ static int on_list(struct launch *l, struct request *q, struct err *err)
 				   launch_put_box_info(frame, sizeof(frame), q->id, &info), NULL,
 				   0);
 	}
-	send_ok(l, q->id);
+	server_ok(l, q->id);
 	return 0;
 }
 
 static int on_attach(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
-	struct box *b = rd_end(q->r) < 0 ? NULL : claimed_box(l, id, err);
+	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	_close_ int sock = -1;
 
 	if (!b)
@@ -410,10 +367,24 @@ static int on_attach(struct launch *l, struct request *q, struct err *err)
 }
 
 static int (*const handlers[])(struct launch *, struct request *, struct err *) = {
-	[L_HELLO] = on_hello,   [L_TEMPLATE] = on_template, [L_POOL] = on_pool,
-	[L_CLAIM] = on_claim,   [L_DESTROY] = on_destroy,   [L_USAGE] = on_usage,
-	[L_FREEZE] = on_freeze, [L_LIMITS] = on_limits,     [L_POOL_STATE] = on_pool_state,
-	[L_LIST] = on_list,     [L_ATTACH] = on_attach,
+	[L_HELLO] = on_hello,
+	[L_TEMPLATE] = server_on_template,
+	[L_POOL] = server_on_pool,
+	[L_CLAIM] = on_claim,
+	[L_DESTROY] = on_destroy,
+	[L_USAGE] = on_usage,
+	[L_FREEZE] = on_freeze,
+	[L_LIMITS] = on_limits,
+	[L_POOL_STATE] = server_on_pool_state,
+	[L_LIST] = on_list,
+	[L_ATTACH] = on_attach,
+	[L_TEMPLATE_DROP] = server_on_template_drop,
+	[L_SNAPSHOT] = server_on_snapshot,
+	[L_LAYER_DROP] = server_on_layer_drop,
+	[L_LAYERS] = server_on_layers,
+	[L_VOLUME_MAKE] = server_on_volume_make,
+	[L_VOLUME_DROP] = server_on_volume_drop,
+	[L_VOLUMES] = server_on_volumes,
 };
 
 static void handle(struct launch *l, const void *msg, size_t n, int fd)

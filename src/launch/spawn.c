@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "launch/launch.h"
 #include "spec/guest.h"
 
@@ -22,6 +23,8 @@
 
 /* What the new process works with; descriptors are borrowed. */
 enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
+#define FDS_MAX (FD_COUNT + LAYERS_MAX + VOLUMES_MAX) /* layers and volumes follow */
+
 struct order {
 	struct box_plan plan;
 	uint8_t profile;
@@ -72,7 +75,7 @@ static int enter_template(const int fds[FD_COUNT])
 /* What a seed's child is given, and the stack it runs on. */
 struct birth {
 	struct order order;
-	int fds[FD_COUNT];
+	int fds[FDS_MAX];
 	_Alignas(16) char stack[CHILD_STACK];
 };
 
@@ -120,6 +123,20 @@ static int keep_only(int sock, struct launch *l)
 	return syscall(SYS_close_range, 6, ~0u, 0) < 0 ? -errno : 0;
 }
 
+static size_t count_fds(const struct box_plan *plan)
+{
+	return (size_t)FD_COUNT + plan->n_layers + plan->n_volumes;
+}
+
+/* What layers and volumes are called here. */
+static void number_fds(struct box_plan *plan, const int fds[FDS_MAX])
+{
+	for (int i = 0; i < plan->n_layers; i++)
+		plan->layer_fds[i] = fds[FD_COUNT + i];
+	for (int i = 0; i < plan->n_volumes; i++)
+		plan->volume_fds[i] = fds[FD_COUNT + plan->n_layers + i];
+}
+
 /* Waits in its cgroup for orders. */
 void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 {
@@ -132,16 +149,17 @@ void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 		_exit(1); /* whoever asks again hears the end: waiting, both would wait for good */
 	memset(b->stack, 0, sizeof(b->stack)); /* touched now, not by the first box */
 	for (;;) {
-		size_t nfds = FD_COUNT;
+		size_t nfds = FDS_MAX;
 		ssize_t n = fd_recv(3, &b->order, sizeof(b->order), b->fds, &nfds);
 
-		if (n != (ssize_t)sizeof(b->order) || nfds != FD_COUNT)
+		if (n != (ssize_t)sizeof(b->order) || nfds != count_fds(&b->order.plan))
 			_exit(0); /* the launcher is gone or has no more use for us */
 		b->order.plan.init_fd = l->init_fd;
 		b->order.plan.filter = l->filters[b->order.profile].insn;
+		number_fds(&b->order.plan, b->fds);
 		pid = clone_from_seed(b);
 		(void)fd_send(3, &pid, sizeof(pid), NULL, 0);
-		for (int i = 0; i < FD_COUNT; i++)
+		for (size_t i = 0; i < nfds; i++)
 			(void)close(b->fds[i]);
 	}
 }
@@ -164,13 +182,14 @@ int spawn_seed_is_in(struct cell *cell)
 	return (int)r;
 }
 
-static long order_seed(struct cell *cell, const struct order *o, const int fds[FD_COUNT])
+static long order_seed(struct cell *cell, const struct order *o, const int *fds)
 {
 	long r = spawn_seed_is_in(cell);
 
 	if (r < 0)
 		return r;
-	if (fd_send(cell->seed_sock, o, sizeof(*o), fds, FD_COUNT) != (ssize_t)sizeof(*o))
+	if (fd_send(cell->seed_sock, o, sizeof(*o), fds, count_fds(&o->plan)) !=
+	    (ssize_t)sizeof(*o))
 		return -EPIPE;
 	return hear_seed(cell);
 }
@@ -194,17 +213,54 @@ static long clone_here(struct launch *l, struct box *b, const struct order *o,
 	return pid < 0 ? -errno : pid;
 }
 
+/* The mounts of layers are ours until the box has its own of them. */
+static void drop_disk(const struct box_plan *plan, int *fds)
+{
+	for (int i = 0; i < plan->n_layers; i++)
+		fds[FD_COUNT + i] = fd_close(fds[FD_COUNT + i]);
+}
+
+static int add_disk(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
+		    struct err *err)
+{
+	struct disk_use *u = b->disk;
+	int r = 0;
+
+	if (!u)
+		return 0;
+	for (uint32_t i = 0; i < u->n_layers && r >= 0; i++) {
+		r = disk_mount_layer(l, u->layers[i], &b->cell, err);
+		if (r >= 0)
+			fds[FD_COUNT + plan->n_layers++] = r;
+	}
+	for (uint32_t i = 0; i < u->n_volumes && r >= 0; i++) {
+		r = disk_map_volume(l, &u->volumes[i], &b->cell, err);
+		fds[FD_COUNT + plan->n_layers + plan->n_volumes] = u->volumes[i].fd;
+		(void)str_copy(plan->volume_paths[plan->n_volumes++], VOLUME_PATH_MAX + 1,
+			       u->volumes[i].path);
+	}
+	if (r < 0)
+		drop_disk(plan, fds);
+	else
+		number_fds(plan, fds);
+	return r < 0 ? r : 0;
+}
+
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 {
 	struct order o = { .plan = b->plan, .profile = b->tmpl->profile };
 	_close_ int net = b->plan.net == NET_HOST ? fcntl(l->netns.host_fd, F_DUPFD_CLOEXEC, 3)
 						  : netns_take(&l->netns, err);
-	int fds[FD_COUNT] = { child_sock, b->tmpl->mount_ns, net, b->cell.user_ns };
+	int fds[FDS_MAX] = { child_sock, b->tmpl->mount_ns, net, b->cell.user_ns };
 	long pid;
 
 	if (net < 0)
 		return err->code ? -err->code : err_sys(err, errno, "the machine's network");
+	pid = add_disk(l, b, &o.plan, fds, err);
+	if (pid < 0)
+		return (int)pid;
 	pid = b->cell.seed > 0 ? order_seed(&b->cell, &o, fds) : clone_here(l, b, &o, fds);
+	drop_disk(&o.plan, fds);
 	if (pid < 0)
 		return err_sys(err, (int)pid, "new process with its namespaces");
 	b->pid = (pid_t)pid;

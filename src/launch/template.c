@@ -71,35 +71,11 @@ static int bind_devices(struct err *err)
 	return r;
 }
 
-/* The client's directory, found again in our own copy of the mounts: a descriptor of another mount
- * namespace cannot be bound. It must be the very same directory. */
-static int reopen_dir(int dir_fd, struct err *err)
-{
-	char link[32], path[PATH_MAX];
-	struct stat want, have;
-	ssize_t n;
-	int fd;
-
-	(void)str_format(link, sizeof(link), "/proc/self/fd/%d", dir_fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n < 0 || fstat(dir_fd, &want) < 0)
-		return err_sys(err, errno, "template directory");
-	path[n] = '\0';
-	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &have) < 0 || have.st_dev != want.st_dev ||
-	    have.st_ino != want.st_ino) {
-		if (fd >= 0)
-			(void)close(fd);
-		return err_set(err, ESTALE, "template directory is not where it was");
-	}
-	return fd;
-}
-
 /* Boxes lay our files over it; the directory itself is never changed. Taken while every path of the
  * machine can still be reached. */
 static int clone_dir(int dir_fd, struct err *err)
 {
-	_close_ int dir = reopen_dir(dir_fd, err);
+	_close_ int dir = mounts_reopen(dir_fd, err);
 	_close_ int tree = -1;
 	int r;
 

@@ -12,6 +12,7 @@ struct template_context {
 };
 
 /* Returns the descriptor of the new mount namespace; the caller is back in the view. dir_fd: the
- * root of a ROOT_DIR template, else -1. */
+ * root of a ROOT_DIR template, or of the lowest layer of one of layers, which each box mounts for
+ * itself; else -1. */
 int template_build(const struct template_context *ctx, const struct template_spec *spec, int dir_fd,
 		   struct err *err);

@@ -196,7 +196,7 @@ static int zygote_create(struct launch *l, struct template *t, struct zygote **r
 	z->source.ready = on_zygote;
 	z->tmpl = t;
 	z->sock = -1;
-	z->cell = (struct cell){ .user_ns = -1, .seed_sock = -1 };
+	z->cell = CELL_NONE;
 	list_init(&z->link);
 	/* It holds every module the template preloads, and boxes wait for it: a box's share of the
 	 * processor would make them wait longer. */

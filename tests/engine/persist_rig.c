@@ -46,6 +46,8 @@ static void remove_dir(struct rig *r)
 
 	for (size_t i = 0; i < 2; i++)
 		(void)unlinkat(r->dir_fd, own[i], 0);
+	(void)unlinkat(r->dir_fd, "layers", AT_REMOVEDIR);
+	(void)unlinkat(r->dir_fd, "volumes", AT_REMOVEDIR);
 	r->dir_fd = fd_close(r->dir_fd);
 	assert_int_equal(rmdir(r->dir), 0);
 }
@@ -245,8 +247,27 @@ int rig_count_files(const struct rig *r)
 	assert_non_null(d);
 	while ((e = readdir(d)))
 		n += e->d_name[0] != '.' && strcmp(e->d_name, "lock") != 0 &&
-		     strcmp(e->d_name, "instance") != 0;
+		     strcmp(e->d_name, "instance") != 0 && strcmp(e->d_name, "layers") != 0 &&
+		     strcmp(e->d_name, "volumes") != 0;
 	(void)closedir(d);
+	return n;
+}
+
+int rig_count_disk(const struct rig *r)
+{
+	static const char *const places[] = { "layers", "volumes" };
+	int n = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		int fd = openat(r->dir_fd, places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		DIR *d = fd < 0 ? NULL : fdopendir(fd);
+		struct dirent *e;
+
+		while (d && (e = readdir(d)))
+			n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+		if (d)
+			(void)closedir(d);
+	}
 	return n;
 }
 

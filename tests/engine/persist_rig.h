@@ -61,6 +61,7 @@ bool rig_is_alive(pid_t pid);
 bool rig_has(const struct rig *r, const char *name); /* in the directory? */
 void rig_put(const struct rig *r, const char *name, const void *data, size_t n);
 /* Names in the directory that belong to boxes. */
+int rig_count_disk(const struct rig *r); /* layers and volumes, half-made ones too */
 int rig_count_files(const struct rig *r);
 /* First processes of boxes in control groups of the instance. */
 size_t rig_boxes(const struct rig *r, pid_t *ret, size_t max);

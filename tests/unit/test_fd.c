@@ -191,7 +191,7 @@ static void a_message_travels_with_its_descriptors(void **state)
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	for (size_t i = 0; i < FD_PASS_MAX; i++)
-		out[i] = memory_file(&"01234567"[i], 1);
+		out[i] = memory_file(&"abcdefghijklmnopqrstuvwxyz012345"[i], 1);
 	assert_int_equal(fd_send(pair[0], "hello", 5, out, FD_PASS_MAX), 5);
 	assert_int_equal(fd_recv(pair[1], data, sizeof(data), in, &n), 5);
 	assert_memory_equal(data, "hello", 5);
@@ -199,7 +199,7 @@ static void a_message_travels_with_its_descriptors(void **state)
 	for (size_t i = 0; i < n; i++) {
 		assert_true(fcntl(in[i], F_GETFD) & FD_CLOEXEC);
 		assert_int_equal(pread(in[i], data, 1, 0), 1);
-		assert_int_equal(data[0], "01234567"[i]);
+		assert_int_equal(data[0], "abcdefghijklmnopqrstuvwxyz012345"[i]);
 		fd_close(in[i]);
 		fd_close(out[i]);
 	}

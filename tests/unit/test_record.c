@@ -116,7 +116,7 @@ static void values_that_cannot_be_are_refused(void **state)
 	REFUSED(r.root = ROOT_KIND_COUNT);
 	REFUSED(r.level = LEVEL_COUNT);
 	REFUSED(r.net = NET_COUNT);
-	REFUSED(r.template_flags = 1u << 3);
+	REFUSED(r.template_flags = 1u << 5);
 	REFUSED(r.box_flags = 1u << 3);
 	REFUSED(r.limits.pids = 0);
 	REFUSED(r.limits.disk_bytes = 0);
@@ -128,7 +128,7 @@ static void another_version_is_named_as_such(void **state)
 {
 	struct record rec = example();
 	long n = record_put(data, sizeof(data), &rec);
-	uint32_t id = 2;
+	uint32_t id = 3;
 	uint16_t type = 3;
 
 	(void)state;

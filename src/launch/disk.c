@@ -1,0 +1,335 @@
+#include "launch/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "launch/copy.h"
+#include "launch/job.h"
+#include "launch/launch.h"
+#include "launch/mounts.h"
+
+#define LAYERS_IN_ALL 65536
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* Made in the state directory, then found again in our own copy of the mounts. */
+static int open_place(const struct launch *l, const char *name, struct err *err)
+{
+	_close_ int fd = -1;
+
+	if (mkdirat(l->state.dir, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, errno, "directory of %s", name);
+	fd = openat(l->state.dir, name, DIR_FLAGS);
+	return fd < 0 ? err_sys(err, errno, "directory of %s", name) : mounts_reopen(fd, err);
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+int disk_each_name(int dir, int (*visit)(void *arg, int dir, const char *name), void *arg,
+		   struct err *err)
+{
+	int fd = openat(dir, ".", DIR_FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d) {
+		r = err_sys(err, errno, "directory of layers or volumes");
+		(void)fd_close(fd);
+		return r;
+	}
+	while (r >= 0 && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = visit(arg, dir, e->d_name);
+	(void)closedir(d);
+	return r < 0 ? r : 0;
+}
+
+/* What was half-made when an earlier launcher ended. */
+static int retire(void *arg, int dir, const char *name)
+{
+	(void)arg;
+	if (has_prefix(name, DISK_NEW) && id_is_valid(name + strlen(DISK_NEW)))
+		(void)disk_discard(dir, name + strlen(DISK_NEW), true);
+	return 0;
+}
+
+static int load(void *arg, int dir, const char *name)
+{
+	struct launch *l = arg;
+	struct layer layer;
+
+	if (!id_is_valid(name))
+		return 0;
+	if (disk_read_info(dir, name, &layer) < 0) {
+		log_warn("launch", "layer %s cannot be read and is dropped", name);
+		(void)disk_discard(dir, name, false);
+		return 0;
+	}
+	return disk_add(l, &layer, NULL);
+}
+
+static void use_by_id(struct launch *l, const char *id, int by)
+{
+	struct layer *layer = disk_find(l, id);
+
+	if (layer)
+		layer->users += (unsigned)by;
+}
+
+static void count_adopted(struct launch *l)
+{
+	MAP_FOREACH (l->by_id, it) {
+		const struct box *b = it.value;
+
+		for (uint32_t i = 0; b->disk && i < b->disk->n_layers; i++)
+			use_by_id(l, b->disk->layers[i], 1);
+	}
+}
+
+int disk_open(struct launch *l, struct err *err)
+{
+	int r;
+
+	if (!state_is_open(&l->state))
+		return 0;
+	l->disk.by_id = map_create(LAYERS_IN_ALL);
+	if (!l->disk.by_id)
+		return err_sys(err, ENOMEM, "layers");
+	r = l->disk.layers = open_place(l, "layers", err);
+	if (r >= 0)
+		r = l->disk.volumes = open_place(l, "volumes", err);
+	if (r >= 0)
+		r = disk_each_name(l->disk.layers, retire, NULL, err);
+	if (r >= 0)
+		r = disk_each_name(l->disk.volumes, retire, NULL, err);
+	if (r >= 0)
+		r = disk_each_name(l->disk.layers, load, l, err);
+	if (r < 0)
+		return r;
+	count_adopted(l);
+	disk_sweep(l);
+	return 0;
+}
+
+void disk_close(struct launch *l)
+{
+	if (l->disk.by_id)
+		MAP_FOREACH (l->disk.by_id, it)
+			free(it.value);
+	l->disk.by_id = map_free(l->disk.by_id);
+	l->disk.layers = fd_close(l->disk.layers);
+	l->disk.volumes = fd_close(l->disk.volumes);
+}
+
+int disk_check(const struct launch *l, struct err *err)
+{
+	if (l->disk.layers >= 0)
+		return 0;
+	return err_set(err, EOPNOTSUPP,
+		       "layers and volumes need a launcher with a state directory");
+}
+
+struct layer *disk_find(const struct launch *l, const char *id)
+{
+	return l->disk.by_id ? map_get(l->disk.by_id, id, ID_LEN) : NULL;
+}
+
+int disk_add(struct launch *l, const struct layer *layer, struct err *err)
+{
+	struct layer *mine = malloc(sizeof(*mine));
+
+	if (!mine)
+		return err_sys(err, ENOMEM, "layer");
+	*mine = *layer;
+	mine->users = 0;
+	if (map_put(l->disk.by_id, mine->id, ID_LEN, mine, NULL) == 0)
+		return 0;
+	free(mine);
+	return err_set(err, ENOSPC, "no more than %d layers", LAYERS_IN_ALL);
+}
+
+int disk_discard(int dir, const char *id, bool half)
+{
+	char from[DISK_NAME_SIZE], to[DISK_NAME_SIZE];
+
+	disk_name(from, half ? DISK_NEW : "", id);
+	disk_name(to, DISK_OLD, id);
+	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
+}
+
+static int remove_old(void *arg, int dir, const char *name)
+{
+	struct job_result *ret = arg;
+
+	/* What cannot be removed is tried again one day. */
+	if (has_prefix(name, DISK_OLD) && copy_remove(dir, name, NULL) == 0)
+		ret->inodes++;
+	return 0;
+}
+
+static int sweep(const void *arg, struct job_result *ret, int *ret_fds, size_t *ret_nfds,
+		 struct err *err)
+{
+	int r = 0;
+
+	(void)arg;
+	(void)ret_fds;
+	(void)ret_nfds;
+	for (int i = 0; i < 2 && r == 0; i++)
+		r = disk_each_name(JOB_FD + i, remove_old, ret, err);
+	return r;
+}
+
+static int find_old(void *arg, int dir, const char *name)
+{
+	(void)dir;
+	*(bool *)arg |= has_prefix(name, DISK_OLD);
+	return 0;
+}
+
+static bool has_old(const struct launch *l)
+{
+	bool found = false;
+
+	(void)disk_each_name(l->disk.layers, find_old, &found, NULL);
+	(void)disk_each_name(l->disk.volumes, find_old, &found, NULL);
+	return found;
+}
+
+static void swept(struct launch *l, struct job *j, const struct job_result *r, int *fds,
+		  size_t nfds)
+{
+	(void)j;
+	(void)fds;
+	(void)nfds;
+	l->disk.sweeping = false;
+	if (r->code == 0 && r->inodes > 0) /* more may have come meanwhile */
+		disk_sweep(l);
+}
+
+void disk_sweep(struct launch *l)
+{
+	struct job j = { .done = swept };
+	int fds[] = { l->disk.layers, l->disk.volumes };
+	struct err err = { 0 };
+
+	if (l->disk.sweeping || l->closing || !has_old(l))
+		return;
+	if (job_start(l, &j, sweep, NULL, fds, 2, &err) < 0)
+		log_warn("launch", "dropped layers stay for now: %s", err.text);
+	else
+		l->disk.sweeping = true;
+}
+
+int disk_use_layers(struct launch *l, struct disk_use *u, const struct layer_list *layers,
+		    struct err *err)
+{
+	for (uint32_t i = 0; i < layers->count; i++)
+		if (!disk_find(l, layers->ids[i]))
+			return err_set(err, ENOENT, "no layer '%s'", layers->ids[i]);
+	if (u->n_layers + layers->count > LAYERS_MAX)
+		return err_set(err, EINVAL,
+			       "%u layers with the template's, at most %d are possible",
+			       u->n_layers + layers->count, LAYERS_MAX);
+	for (uint32_t i = 0; i < layers->count; i++) {
+		(void)str_copy(u->layers[u->n_layers++], ID_LEN + 1, layers->ids[i]);
+		use_by_id(l, layers->ids[i], 1);
+	}
+	return 0;
+}
+
+static struct layer_list list_of(const struct disk_use *u)
+{
+	struct layer_list list = { .count = u->n_layers };
+
+	for (uint32_t i = 0; i < u->n_layers; i++)
+		list.ids[i] = u->layers[i];
+	return list;
+}
+
+int disk_use_template(struct launch *l, struct disk_use *u, const struct template *t,
+		      struct err *err)
+{
+	struct layer_list list = { .count = 0 };
+	int r;
+
+	if (t->disk)
+		list = list_of(t->disk);
+	r = disk_use_layers(l, u, &list, err);
+	u->n_template = u->n_layers;
+	return r;
+}
+
+int disk_take(struct launch *l, struct box *b, struct disk_use *given, struct err *err)
+{
+	b->disk = given;
+	if (given || !b->tmpl->disk)
+		return 0;
+	b->disk = calloc(1, sizeof(*b->disk));
+	if (!b->disk)
+		return err_sys(err, ENOMEM, "layers of a box");
+	return disk_use_template(l, b->disk, b->tmpl, err);
+}
+
+void disk_hand_over(struct disk_use *u)
+{
+	for (uint32_t i = 0; u && i < u->n_volumes; i++)
+		u->volumes[i].fd = fd_close(u->volumes[i].fd);
+}
+
+struct disk_use *disk_use_free(struct launch *l, struct disk_use *u)
+{
+	if (!u)
+		return NULL;
+	for (uint32_t i = 0; i < u->n_layers; i++)
+		use_by_id(l, u->layers[i], -1);
+	for (uint32_t i = 0; i < u->n_volumes; i++)
+		(void)fd_close(u->volumes[i].fd);
+	free(u);
+	return NULL;
+}
+
+int disk_mount_layer(struct launch *l, const char *id, struct cell *cell, struct err *err)
+{
+	_close_ int tree = -1;
+	int r = cell_layer_ns(l, cell, err);
+
+	if (r < 0)
+		return r;
+	/* A mount can be copied only by who is where it is. */
+	if (setns(l->view_ns, CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "enter the machine's mounts");
+	tree = mounts_clone(l->disk.layers, id, 0, err);
+	if (tree < 0)
+		return tree;
+	r = mounts_map(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+		       cell->layer_ns, err);
+	return r < 0 ? r : TAKE_FD(tree);
+}
+
+int disk_map_volume(struct launch *l, const struct disk_volume *v, struct cell *cell,
+		    struct err *err)
+{
+	int r = cell_layer_ns(l, cell, err);
+
+	return r < 0 ? r
+		     : mounts_map(v->fd,
+				  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					  (v->read_only ? MOUNT_ATTR_RDONLY : 0),
+				  cell->layer_ns, err);
+}
