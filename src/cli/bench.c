@@ -42,7 +42,7 @@ const struct opt bench_opts[] = {
 	  .type = OPT_LIST,
 	  .arg = "NAME",
 	  .help = "cold, warm, live, python, numpy, node, throughput, idle, crowd, "
-		  "health, api, fleet, flow, peers",
+		  "health, proxy, api, fleet, flow, peers",
 	  .offset = offsetof(struct bench_args, only) },
 	{ .name = "load-wait",
 	  .type = OPT_DURATION,
@@ -76,6 +76,7 @@ static const struct experiment {
 	{ "idle", bench_idle, false },
 	{ "crowd", bench_crowd, false },
 	{ "health", bench_health, false },
+	{ "proxy", bench_proxy, false },
 	{ "api", bench_api, false },
 	{ "fleet", bench_fleet, false },
 	{ "flow", bench_flow, false },
@@ -106,7 +107,7 @@ static int check_names(const struct opt_list *only)
 			cli_say("--only does not know '%.40s'", only->items[i]);
 			cli_hint(
 				"it knows cold, warm, live, python, numpy, node, throughput, idle, "
-				"crowd, health, api, fleet, flow and peers");
+				"crowd, health, proxy, api, fleet, flow and peers");
 			return -EINVAL;
 		}
 	}

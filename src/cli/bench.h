@@ -115,6 +115,7 @@ int bench_throughput(struct bench *b, struct err *err);
 int bench_idle(struct bench *b, struct err *err);
 int bench_crowd(struct bench *b, struct err *err);
 int bench_health(struct bench *b, struct err *err);
+int bench_proxy(struct bench *b, struct err *err);
 int bench_api(struct bench *b, struct err *err);
 int bench_fleet(struct bench *b, struct err *err);
 int bench_flow(struct bench *b, struct err *err);

@@ -1,163 +1,16 @@
 /* GET /healthz beside nginx with a file of the same bytes: each on one processor, asked from
  * another, in turn. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
-#include "base/parse.h"
 #include "base/str.h"
 #include "cli/bench.h"
 #include "cli/bench_daemon.h"
 #include "cli/bench_nginx.h"
+#include "cli/bench_race.h"
 
-#define ROUNDS 15
-#define ROUNDS_QUICK 3
-#define CONNECTIONS "32"
-
-/* Of one server, a number a round. */
-struct side {
-	uint16_t port;
-	pid_t pid;
-	struct samples rates;  /* requests a second */
-	struct samples cpu_ns; /* of a request */
-};
-
-struct race {
-	char wrk[256];
-	int server_cpu, client_cpu;
-	struct side ours, theirs;
-	struct samples ratios; /* of the rates, in millionths */
-};
-
-static void race_done(struct race *race)
-{
-	samples_done(&race->ours.rates);
-	samples_done(&race->ours.cpu_ns);
-	samples_done(&race->theirs.rates);
-	samples_done(&race->theirs.cpu_ns);
-	samples_done(&race->ratios);
-}
-
-/* ---- wrk ---- */
-
-static _Noreturn void become_wrk(const struct race *race, uint16_t port, int out)
-{
-	char url[64];
-
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/healthz", port);
-	if (dup2(out, STDOUT_FILENO) < 0 || bench_pin(getpid(), race->client_cpu) < 0)
-		_exit(126);
-	(void)execl(race->wrk, "wrk", "-t1", "-c" CONNECTIONS, "-d1s", url, (char *)NULL);
-	_exit(127);
-}
-
-static int run_wrk(const struct race *race, uint16_t port, struct buf *to, struct err *err)
-{
-	int out[2], status = 0, r;
-	pid_t pid;
-
-	if (pipe2(out, O_CLOEXEC) < 0)
-		return err_sys(err, errno, "pipe");
-	pid = fork();
-	if (pid == 0)
-		become_wrk(race, port, out[1]);
-	(void)close(out[1]);
-	r = pid < 0 ? -errno : fd_slurp(out[0], to);
-	(void)close(out[0]);
-	if (r < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-		return err_set(err, EIO, "wrk failed with status %#x", status);
-	return 0;
-}
-
-/* "  116102 requests in 1.00s, 20.1MB read" and "Requests/sec: 116102.12". */
-static int read_report(char *text, uint64_t *ret_requests, double *ret_rate, struct err *err)
-{
-	char *total = strstr(text, " requests in "), *rate = strstr(text, "Requests/sec:");
-	char *end;
-
-	if (!total || !rate || strstr(text, "Non-2xx") || strstr(text, "Socket errors"))
-		return err_set(err, EIO, "wrk says: %.150s", text);
-	*ret_rate = strtod(rate + strlen("Requests/sec:"), &end);
-	*total = '\0';
-	total = strrchr(text, '\n');
-	total = total ? total + 1 : text;
-	if (*ret_rate <= 0 ||
-	    parse_u64(total + strspn(total, " "), 1, UINT32_MAX, ret_requests) < 0)
-		return err_set(err, EIO, "wrk says nothing that we understand");
-	return 0;
-}
-
-static int one_round(const struct race *race, struct side *s, double *ret_rate, struct err *err)
-{
-	_cleanup_(buf_done) struct buf report = { 0 };
-	uint64_t before, after, requests;
-	int r = bench_cpu_ns(s->pid, &before);
-
-	if (r == 0)
-		r = run_wrk(race, s->port, &report, err);
-	if (r == 0)
-		r = bench_cpu_ns(s->pid, &after);
-	if (r == 0)
-		r = read_report(report.data, &requests, ret_rate, err);
-	if (r < 0)
-		return err->code ? r : err_sys(err, r, "processor time of a server");
-	if (samples_add(&s->rates, (uint64_t)*ret_rate) < 0 ||
-	    samples_add(&s->cpu_ns, (after - before) / requests) < 0)
-		return err_sys(err, ENOMEM, "samples");
-	return 0;
-}
-
-/* ---- the rows ---- */
-
-static int run_rounds(struct bench *b, struct race *race, struct err *err)
-{
-	size_t rounds = b->quick ? ROUNDS_QUICK : ROUNDS;
-	double ours, theirs;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < rounds; i++) {
-		bench_quiet(b);
-		r = one_round(race, &race->ours, &ours, err);
-		if (r == 0)
-			r = one_round(race, &race->theirs, &theirs, err);
-		if (r == 0)
-			r = samples_add(&race->ratios, (uint64_t)(ours / theirs * 1e6));
-	}
-	return r;
-}
-
-static void fill_rows(struct bench *b, struct race *race, struct bench_row *row)
-{
-	row->unit = "req/s";
-	row->n = race->ratios.len;
-	row->p50 = samples_ms(&race->ours.rates, 0.5) * 1e6;
-	row->ref_p50 = samples_ms(&race->theirs.rates, 0.5) * 1e6;
-	row->ratio = samples_ms(&race->ratios, 0.5);
-	(void)snprintf(row->reference, sizeof(row->reference), "nginx, one worker");
-	(void)snprintf(row->note, sizeof(row->note),
-		       "servers on processor %d, wrk with " CONNECTIONS
-		       " kept connections on %d, rounds of 1 s in turn; the ratio is the median "
-		       "of the pairs'",
-		       race->server_cpu, race->client_cpu);
-	bench_judge(row, 0.9, true);
-
-	row = bench_add(b, "health", "processor time of GET /healthz");
-	row->unit = "us";
-	row->n = race->ours.cpu_ns.len;
-	row->p50 = samples_ms(&race->ours.cpu_ns, 0.5) * 1e3;
-	row->ref_p50 = samples_ms(&race->theirs.cpu_ns, 0.5) * 1e3;
-	row->ratio = row->ref_p50 > 0 ? row->p50 / row->ref_p50 : 0;
-	(void)snprintf(row->reference, sizeof(row->reference), "nginx, one worker");
-}
-
-static int hold_race(struct bench *b, struct bench_row *row, const char *nginx, struct race *race,
-		     struct err *err)
+static int hold_race(struct bench *b, struct bench_row *row, struct race *race, struct err *err)
 {
 	_cleanup_(bench_daemon_stop) struct bench_daemon d = { 0 };
 	_cleanup_(bench_nginx_stop) struct bench_nginx n = { 0 };
@@ -167,19 +20,22 @@ static int hold_race(struct bench *b, struct bench_row *row, const char *nginx, 
 	if (r == 0)
 		r = fetch_want(&d.conn, 200, "GET", "/healthz", NULL, &page, err);
 	if (r == 0)
-		r = bench_nginx_start(&n, nginx, d.dir, buf_str(&page), race->server_cpu, err);
+		r = bench_nginx_start(&n,
+				      &(struct bench_nginx_options){ .program = race->nginx,
+								     .dir = d.dir,
+								     .page = buf_str(&page),
+								     .cpu = race->server_cpu },
+				      err);
 	if (r < 0)
 		return r;
 	r = bench_pin(d.pid, race->server_cpu);
 	if (r < 0)
 		return err_sys(err, r, "keep the daemon on processor %d", race->server_cpu);
-	race->ours.port = d.port;
-	race->ours.pid = d.pid;
-	race->theirs.port = n.port;
-	race->theirs.pid = n.worker;
-	r = run_rounds(b, race, err);
+	race->ours = (struct race_side){ .port = d.port, .pid = d.pid, .path = "/healthz" };
+	race->theirs = (struct race_side){ .port = n.port, .pid = n.worker, .path = "/healthz" };
+	r = race_run(b, race, err);
 	if (r == 0)
-		fill_rows(b, race, row);
+		race_fill(b, race, row, "processor time of GET /healthz", 0.9);
 	return r;
 }
 
@@ -187,16 +43,7 @@ int bench_health(struct bench *b, struct err *err)
 {
 	_cleanup_(race_done) struct race race = { 0 };
 	struct bench_row *row = bench_add(b, "health", "GET /healthz, one processor");
-	char nginx[256];
+	int r = race_init(&race, row, err);
 
-	if (!bare_is_there("wrk", race.wrk, sizeof(race.wrk)) ||
-	    (!bare_is_there("nginx", nginx, sizeof(nginx)) &&
-	     !bare_is_there("/usr/sbin/nginx", nginx, sizeof(nginx)))) {
-		row->verdict = VERDICT_ABSENT;
-		(void)snprintf(row->note, sizeof(row->note), "nginx and wrk are not both there");
-		return 0;
-	}
-	if (bench_cpus(&race.server_cpu, &race.client_cpu) < 0)
-		return err_set(err, EIO, "no processor to be kept on");
-	return hold_race(b, row, nginx, &race, err);
+	return r <= 0 ? r : hold_race(b, row, &race, err);
 }

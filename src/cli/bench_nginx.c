@@ -35,7 +35,8 @@ static int free_port(uint16_t *ret)
 }
 
 /* What serves it best: one worker, nothing logged, connections kept, the file kept open. */
-static void put_config(const struct bench_nginx *n, const char *dir, struct buf *to)
+static void put_config(const struct bench_nginx *n, const char *dir, uint16_t origin,
+		       struct buf *to)
 {
 	static const char *const temps[] = { "client_body", "proxy", "fastcgi", "uwsgi", "scgi" };
 
@@ -51,8 +52,16 @@ static void put_config(const struct bench_nginx *n, const char *dir, struct buf 
 			 "default_type application/json;\n"
 			 "keepalive_timeout 1h;\nkeepalive_requests 1000000000;\n"
 			 "open_file_cache max=16 inactive=1h;\nopen_file_cache_valid 1h;\n"
-			 "server { listen 127.0.0.1:%u; root %s/www; }\n}\n",
+			 "server { listen 127.0.0.1:%u; root %s/www; ",
 			 n->port, dir);
+	if (origin != 0)
+		(void)buf_puts(to, "location / { proxy_pass http://origin; proxy_http_version 1.1; "
+				   "proxy_set_header Connection \"\"; } ");
+	(void)buf_puts(to, "}\n");
+	if (origin != 0)
+		(void)buf_printf(to, "upstream origin { server 127.0.0.1:%u; keepalive 64; }\n",
+				 origin);
+	(void)buf_puts(to, "}\n");
 }
 
 static int write_file(const char *dir, const char *name, const char *text, struct err *err)
@@ -67,19 +76,21 @@ static int write_file(const char *dir, const char *name, const char *text, struc
 	return 0;
 }
 
-static int write_files(const struct bench_nginx *n, const char *dir, const char *page,
+static int write_files(const struct bench_nginx *n, const struct bench_nginx_options *o,
 		       struct err *err)
 {
+	const char *dir = o->dir;
 	_cleanup_(buf_done) struct buf config = { 0 };
 	char www[128];
 	int r;
 
-	put_config(n, dir, &config);
+	put_config(n, dir, o->origin, &config);
 	(void)snprintf(www, sizeof(www), "%s/www", dir);
-	if (mkdir(www, 0755) < 0 || chmod(www, 0755) < 0)
+	if ((mkdir(dir, 0755) < 0 && errno != EEXIST) || mkdir(www, 0755) < 0 ||
+	    chmod(www, 0755) < 0)
 		return err_sys(err, errno, "make '%.100s'", www);
 	r = write_file(dir, "nginx.conf", buf_str(&config), err);
-	return r < 0 ? r : write_file(www, "healthz", page, err);
+	return r < 0 ? r : write_file(www, "healthz", o->page, err);
 }
 
 static _Noreturn void become(const char *program, const char *dir, int cpu)
@@ -90,7 +101,7 @@ static _Noreturn void become(const char *program, const char *dir, int cpu)
 	(void)snprintf(config, sizeof(config), "%s/nginx.conf", dir);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (null < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
-	    bench_pin(getpid(), cpu) < 0)
+	    (cpu >= 0 && bench_pin(getpid(), cpu) < 0))
 		_exit(126);
 	(void)execl(program, "nginx", "-c", config, (char *)NULL);
 	_exit(127);
@@ -115,8 +126,7 @@ static int meet(struct bench_nginx *n, struct err *err)
 	return r;
 }
 
-int bench_nginx_start(struct bench_nginx *n, const char *program, const char *dir, const char *page,
-		      int cpu, struct err *err)
+int bench_nginx_start(struct bench_nginx *n, const struct bench_nginx_options *o, struct err *err)
 {
 	int r;
 
@@ -124,14 +134,14 @@ int bench_nginx_start(struct bench_nginx *n, const char *program, const char *di
 	r = free_port(&n->port);
 	if (r < 0)
 		return err_sys(err, r, "a port for nginx");
-	r = write_files(n, dir, page, err);
+	r = write_files(n, o, err);
 	if (r < 0)
 		return r;
 	n->master = fork();
 	if (n->master < 0)
 		return err_sys(err, errno, "fork");
 	if (n->master == 0)
-		become(program, dir, cpu);
+		become(o->program, o->dir, o->cpu);
 	return meet(n, err);
 }
 

@@ -12,7 +12,12 @@ struct bench_nginx {
 	uint16_t port;
 };
 
-/* page: what it answers to GET /healthz. Runs on that processor only. */
-int bench_nginx_start(struct bench_nginx *n, const char *program, const char *dir, const char *page,
-		      int cpu, struct err *err);
+struct bench_nginx_options {
+	const char *program;
+	const char *dir;  /* of its files; made when it is not there */
+	const char *page; /* what it answers to GET /healthz */
+	int cpu;          /* the processor that it runs on; -1: any */
+	uint16_t origin;  /* 0: it serves the page; else it passes requests on to this port */
+};
+int bench_nginx_start(struct bench_nginx *n, const struct bench_nginx_options *o, struct err *err);
 void bench_nginx_stop(struct bench_nginx *n);
