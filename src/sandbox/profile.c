@@ -18,7 +18,9 @@ static const struct profile_choice syscalls[] = {
 	  "what programs need; nothing that makes namespaces, mounts or loads code "
 	  "into the kernel",
 	  0 },
-	{ "strict", "also no Internet sockets and no files in memory (memfd)",
+	{ "strict",
+	  "also no files in memory (memfd), no System V or POSIX queues, semaphores and "
+	  "shared memory, no io_setup",
 	  TEMPLATE_STRICT_CALLS },
 	{ 0 },
 };

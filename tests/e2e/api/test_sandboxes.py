@@ -109,7 +109,6 @@ def test_templates_have_the_documented_names(api, asked, given):
     ({"metadata": {"a": {}}}, "metadata.a"),
     ({"metadata": {f"m{n}": "" for n in range(65)}}, "metadata"),
     ({"securityLevel": "high"}, "securityLevel"),
-    ({"securityLevel": "custom"}, "securityLevel"),
     ({"securityLevel": "none"}, "securityLevel"),
     ({"networkAccess": "full"}, "networkAccess"),
     ({"networkAccess": {"allow": ["example.org"]}}, "networkAccess"),
