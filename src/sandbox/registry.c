@@ -160,12 +160,12 @@ void sandbox_adopt_state(struct sandbox *sb, enum sandbox_state s)
 
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
-	assert(state_may_become(sb->state, to)); /* a bug of ours, never input */
 	enum sandbox_state from = sb->state;
 
+	assert(state_may_become(sb->state, to)); /* a bug of ours, never input */
 	sandbox_adopt_state(sb, to);
-}
 	announce_state(sb, from);
+}
 
 void sandbox_set_reason(struct sandbox *sb, const char *fmt, ...)
 {
