@@ -8,6 +8,7 @@
 #include "sandbox/pool.h"
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/snapshot.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
 
@@ -50,6 +51,8 @@ static const struct jv_field sandbox_fields[] = {
 	      .help = "python (default), node, bash, base, or one of your own"),
 	FIELD("runtime", STRING, body_sandbox, runtime, .max = 128,
 	      .help = "another word for template"),
+	FIELD("snapshot", STRING, body_sandbox, snapshot, .flags = JV_NULLABLE, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
 	FIELD("name", STRING, body_sandbox, name, .flags = JV_NULLABLE, .min = 1,
 	      .max = SANDBOX_NAME_MAX,
 	      .help = "[a-z0-9][a-z0-9._-]*, unique among the owner's live sandboxes"),
@@ -293,6 +296,35 @@ const struct route_body body_port = {
 	.fields = port_fields,
 	.count = ARRAY_LEN(port_fields),
 	.size = sizeof(struct body_port),
+};
+
+static const struct jv_field snapshot_fields[] = {
+	FIELD("name", STRING, body_snapshot, name, .flags = JV_NULLABLE, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+};
+const struct route_body body_snapshot = {
+	.name = "SnapshotRequest",
+	.fields = snapshot_fields,
+	.count = ARRAY_LEN(snapshot_fields),
+	.size = sizeof(struct body_snapshot),
+	.is_optional = true,
+};
+
+static const struct jv_field fork_fields[] = {
+	FIELD("count", U32, body_fork, count, .min = 1, .max = FORK_MAX),
+	FIELD("name", STRING, body_fork, name, .flags = JV_NULLABLE, .min = 1,
+	      .max = SANDBOX_NAME_MAX - 3),
+	FIELD("timeout", DURATION, body_fork, timeout_ms, .flags = JV_NULLABLE, .min = SECOND,
+	      .max = YEAR),
+};
+static const struct body_fork fork_defaults = { .count = 1 };
+const struct route_body body_fork = {
+	.name = "ForkRequest",
+	.fields = fork_fields,
+	.count = ARRAY_LEN(fork_fields),
+	.size = sizeof(struct body_fork),
+	.defaults = &fork_defaults,
+	.is_optional = true,
 };
 
 static const struct jv_field token_fields[] = {

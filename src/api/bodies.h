@@ -32,6 +32,16 @@ struct body_patch {
 	struct jv_pairs metadata; /* len SIZE_MAX: absent */
 };
 
+struct body_snapshot {
+	const char *name; /* NULL: none */
+};
+
+struct body_fork {
+	uint32_t count;
+	const char *name; /* NULL: none */
+	uint64_t timeout_ms;
+};
+
 enum body_exec_type { BODY_EXEC_CODE, BODY_EXEC_COMMAND };
 
 struct body_exec {
@@ -103,6 +113,7 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
+extern const struct route_body body_snapshot, body_fork;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,

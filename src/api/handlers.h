@@ -15,6 +15,12 @@ void api_profile_list(struct api_call *c);
 void api_profile_get(struct api_call *c);
 /* pool.c */
 void api_pool(struct api_call *c);
+/* snapshots.c */
+void api_snapshot_create(struct api_call *c);
+void api_snapshot_list(struct api_call *c);
+void api_snapshot_get(struct api_call *c);
+void api_snapshot_delete(struct api_call *c);
+void api_sandbox_fork(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);
@@ -49,6 +55,8 @@ void api_sandbox_patch(struct api_call *c);
 void api_sandbox_delete(struct api_call *c);
 void api_sandbox_pause(struct api_call *c);
 void api_sandbox_resume(struct api_call *c);
+void api_sandbox_stop(struct api_call *c);
+void api_sandbox_start(struct api_call *c);
 /* executions.c */
 void api_exec_start(struct api_call *c);
 void api_exec_list(struct api_call *c);

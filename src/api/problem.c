@@ -31,6 +31,7 @@ static const struct problem problems[] = {
 	{ EEXIST, PROBLEM_HERE, 409, NULL, 0 },
 	{ EBUSY, PROBLEM_HERE, 409, NULL, 0 },
 	{ ECANCELED, PROBLEM_HERE, 409, NULL, 0 },
+	{ EOPNOTSUPP, PROBLEM_HERE, 409, NULL, 0 },
 	{ EDQUOT, PROBLEM_HERE, 429, NULL, 5 },
 	{ QUOTA_ERRNO, PROBLEM_HERE, 403, NULL, 0 },
 	{ EAGAIN, PROBLEM_HERE, 503, "too much is under way, try again soon", 1 },

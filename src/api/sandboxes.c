@@ -133,6 +133,7 @@ void api_sandbox_create(struct api_call *c)
 		.key_id = c->who.key_id,
 		.name = body->name ? body->name : "",
 		.get_or_create = body->get_or_create,
+		.snapshot = body->snapshot,
 		.limits = { .memory_bytes = body->resources.memory_bytes,
 			    .disk_bytes = body->resources.disk_bytes,
 			    .cpu_milli = body->resources.cpu_milli,
@@ -149,6 +150,9 @@ void api_sandbox_create(struct api_call *c)
 	if (!check_level(c, body, &req) || !find_template(c, body, &req.template) ||
 	    !check_times(c, body->timeout_ms, body->idle_ms))
 		return;
+	if (body->snapshot && (body->template || body->runtime))
+		return problem_field(c, "snapshot",
+				     "a snapshot says what its template was: give one of them");
 	if (req.get_or_create && !body->name)
 		return problem_field(c, "name", "getOrCreate needs a name");
 	if ((req.n_env > 0 && !req.env) || (req.n_metadata > 0 && !req.metadata))
@@ -355,4 +359,20 @@ void api_sandbox_resume(struct api_call *c)
 
 	if (sb)
 		sandbox_resume(sb, changed, c);
+}
+
+void api_sandbox_stop(struct api_call *c)
+{
+	struct sandbox *sb = call_sandbox(c);
+
+	if (sb)
+		sandbox_suspend(sb, changed, c);
+}
+
+void api_sandbox_start(struct api_call *c)
+{
+	struct sandbox *sb = call_sandbox(c);
+
+	if (sb)
+		sandbox_start(sb, changed, c);
 }

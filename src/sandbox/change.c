@@ -200,7 +200,7 @@ static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *
 	}
 	if (p->has_timeout) {
 		sb->timeout_ms = p->timeout_ms;
-		if (sb->state == SANDBOX_PAUSED)
+		if (state_stands_still(sb->state))
 			sb->remaining_ms = p->timeout_ms;
 		else
 			ttl_begin(sb);
@@ -217,7 +217,8 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 
 	if (!a)
 		return;
-	if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED) {
+	if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED &&
+	    sb->state != SANDBOX_SUSPENDED) {
 		answer_busy(sb, a);
 		return;
 	}

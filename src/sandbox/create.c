@@ -11,6 +11,7 @@
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
+#include "sandbox/snapshot.h"
 
 /* Undoes all of it: no box, no struct, and the callers know why. */
 static void fail(struct sandbox *sb, const char *stage, const struct err *err)
@@ -25,6 +26,7 @@ static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 	link_close(sb);
 	if (sb->box_id[0] != '\0' && !sb->is_died)
 		stop_stranger(all, sb->box_id);
+	sandbox_drop_layers(sb);
 	sandbox_unregister(sb);
 }
 
@@ -68,7 +70,7 @@ static void on_recorded(struct sandbox *sb, int r)
 }
 
 /* 0, or why the box cannot be used. */
-static int take_box(struct sandbox *sb, struct launcher_box *box, struct err *err)
+int create_take_box(struct sandbox *sb, struct launcher_box *box, struct err *err)
 {
 	int r = sandbox_set_box(sb, box->id);
 
@@ -93,7 +95,7 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	else if (r < 0)
 		err = ask_error(reply);
 	else
-		r = take_box(sb, reply->box, &err);
+		r = create_take_box(sb, reply->box, &err);
 	if (r < 0) {
 		fail(sb, "claim", &err);
 		return;
@@ -102,22 +104,72 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	record_put(sb, SANDBOX_RUNNING, on_recorded);
 }
 
+/* What it is made of: a template, or what a snapshot was taken of. */
+struct origin {
+	const char *template; /* borrowed, as all of it */
+	const struct limits *limits;
+	const struct pairs *env;
+	const struct layers *layers;
+};
+
+static int find_origin(struct sandboxes *all, const struct sandbox_request *req, struct origin *ret,
+		       struct err *err)
+{
+	const struct object *o;
+	const struct snapshot *s;
+
+	*ret = (struct origin){ .template = req->template,
+				.limits = &all->settings.limits,
+				.layers = req->layers };
+	if (!req->snapshot || req->snapshot[0] == '\0')
+		return 0;
+	o = objects_find(all->objects[OBJECTS_SNAPSHOT], req->snapshot, req->owner);
+	if (!o)
+		return err_set(err, EINVAL, "snapshot: there is no '%.64s'", req->snapshot);
+	s = o->data;
+	*ret = (struct origin){ s->template, &s->limits, &s->env, &s->layers };
+	return 0;
+}
+
+/* The snapshot's variables, and the request's before them. */
+static int fill_pairs(struct sandbox *sb, const struct sandbox_request *req,
+		      const struct origin *from)
+{
+	int r = from->env ? pairs_merge(from->env->items, from->env->len, req->env, req->n_env,
+					&sb->env)
+			  : pairs_copy(req->env, req->n_env, &sb->env);
+
+	return r < 0 ? r : pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
+}
+
+static int fill_disk(struct sandbox *sb, const struct origin *from, struct err *err)
+{
+	if (!from->layers)
+		return 0;
+	if (layers_hold(sb->all, from->layers) < 0)
+		return err_sys(err, ENOMEM, "sandbox");
+	sb->layers = *from->layers;
+	return 0;
+}
+
 /* Fills in what the request says. */
 static int fill(struct sandbox *sb, const struct sandbox_request *req, struct err *err)
 {
 	const struct sandbox_settings *s = &sb->all->settings;
-	const struct template_row *t = template_find(req->template);
-	int r;
+	const struct template_row *t;
+	struct origin from;
+	int r = find_origin(sb->all, req, &from, err);
 
-	if (!t)
-		return err_set(err, EINVAL, "template: there is no '%.60s'", req->template);
-	sb->limits = req->limits;
-	r = spec_fill_limits(&sb->limits, &s->limits, err);
 	if (r < 0)
 		return r;
-	r = pairs_copy(req->env, req->n_env, &sb->env);
-	if (r == 0)
-		r = pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
+	t = template_find(from.template);
+	if (!t)
+		return err_set(err, EINVAL, "template: there is no '%.60s'", from.template);
+	sb->limits = req->limits;
+	r = spec_fill_limits(&sb->limits, from.limits, err);
+	if (r < 0)
+		return r;
+	r = fill_pairs(sb, req, &from);
 	if (r < 0)
 		return err_sys(err, r, "sandbox");
 	id_make(sb->id);
@@ -125,23 +177,32 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	(void)str_copy(sb->key_id, sizeof(sb->key_id), req->key_id ? req->key_id : "");
 	(void)str_copy(sb->name, sizeof(sb->name), req->name);
 	(void)str_copy(sb->template, sizeof(sb->template), t->name);
+	sb->profile = req->profile;
+	sb->strict = req->strict;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
-	sb->profile = req->profile;
-	sb->strict = req->strict;
-	return template_slot(sb->all, t->name, sb->strict, &sb->template_id, err);
+	r = fill_disk(sb, &from, err);
+	return r < 0 ? r : template_slot(sb->all, t->name, sb->strict, &sb->template_id, err);
 }
 
-static void begin(struct sandbox *sb, const struct sandbox_request *req)
+void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)
 {
 	const struct launch_spec spec = { .template_id = sb->template_id,
-					  .flags = req->cold ? LAUNCH_COLD : 0,
+					  .flags = flags,
 					  .limits = sb->limits,
-					  .tag = sb->id };
+					  .tag = sb->id,
+					  .layers = layers_list(&sb->layers) };
 
-	ask_provider(sb->all, &(struct ask){ .kind = ASK_CLAIM, .spec = &spec }, on_claimed, sb);
+	ask_provider(sb->all, &(struct ask){ .kind = ASK_CLAIM, .spec = &spec }, then, user);
+}
+
+int create_check_disk(struct sandbox *sb, struct err *err)
+{
+	(void)sb;
+	(void)err;
+	return 0;
 }
 
 /* The live one of that name answers the request. */
@@ -194,6 +255,7 @@ static struct sandbox *make(struct sandboxes *all, const struct sandbox_request 
 		return sb;
 	}
 	slot_drop(all, sb->template_id);
+	sandbox_drop_layers(sb);
 	sandbox_unref(sb);
 	return NULL;
 }
@@ -220,5 +282,5 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 		return;
 	}
 	(void)sandbox_wait(sb, WAIT_CREATE, a); /* the first: there is room */
-	begin(sb, req);
+	create_claim(sb, req->cold ? LAUNCH_COLD : 0, on_claimed, sb);
 }

@@ -43,6 +43,33 @@ int pairs_copy(const struct sandbox_pair *items, size_t n, struct pairs *ret)
 	return 0;
 }
 
+static bool has_name(const struct sandbox_pair *items, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+int pairs_merge(const struct sandbox_pair *base, size_t n_base, const struct sandbox_pair *over,
+		size_t n_over, struct pairs *ret)
+{
+	struct sandbox_pair *both = calloc(n_base + n_over + 1, sizeof(*both));
+	size_t n = 0;
+	int r;
+
+	if (!both)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_base; i++)
+		if (!has_name(over, n_over, base[i].name))
+			both[n++] = base[i];
+	for (size_t i = 0; i < n_over; i++)
+		both[n++] = over[i];
+	r = pairs_copy(both, n, ret);
+	free(both);
+	return r;
+}
+
 void pairs_done(struct pairs *p)
 {
 	free(p->items);

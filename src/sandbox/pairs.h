@@ -14,6 +14,9 @@ struct pairs {
 };
 
 int pairs_copy(const struct sandbox_pair *items, size_t n, struct pairs *ret); /* -ENOMEM */
+/* Those of base, but for names that over has too. */
+int pairs_merge(const struct sandbox_pair *base, size_t n_base, const struct sandbox_pair *over,
+		size_t n_over, struct pairs *ret);
 void pairs_done(struct pairs *p);
 /* {"NAME":"value"} and back: -EINVAL, -ENOMEM. "" is empty. */
 void pairs_write(const struct sandbox_pair *items, size_t n, struct jw *w);

@@ -125,6 +125,8 @@ static struct quota weight(const struct limits *l, enum sandbox_state state)
 	if (!state_is_live(state))
 		return q;
 	q.v[QUOTA_SANDBOXES] = 1;
+	if (state == SANDBOX_SUSPENDED) /* there is nothing of it but its files */
+		return (struct quota){ .v[QUOTA_DISK] = l->disk_bytes };
 	q.v[QUOTA_CPU] = state == SANDBOX_PAUSED ? 0 : l->cpu_milli;
 	q.v[QUOTA_MEMORY] = l->memory_bytes;
 	q.v[QUOTA_DISK] = l->disk_bytes;

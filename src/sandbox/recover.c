@@ -28,6 +28,9 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 		sandbox_set_reason(sb, "its record is damaged");
 	}
 	sb->env = i.env; /* ours now */
+	if (layers_hold(sb->all, &i.layers) < 0)
+		return -ENOMEM;
+	sb->layers = i.layers;
 	sb->metadata = i.metadata;
 	sb->limits = i.info.limits;
 	sb->is_warm = i.info.warm;
@@ -46,7 +49,7 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	sb->idle_ms = (uint64_t)row->idle_ms;
 	sb->remaining_ms = (uint64_t)row->remaining_ms;
 	sb->used_at = now_ms(sb->all);
-	sb->is_found_again = true;
+	sb->is_found_again = i.info.state != SANDBOX_SUSPENDED; /* that has no box to be found */
 	/* One being created has no row, and what has ended is not live. */
 	sandbox_adopt_state(sb, i.info.state == SANDBOX_CREATING || !state_is_live(i.info.state)
 					? SANDBOX_RUNNING
@@ -68,7 +71,7 @@ static int add_row(struct sandboxes *all, const struct sandbox_row *row)
 		sandbox_unref(sb);
 		return r;
 	}
-	return sandbox_set_box(sb, row->box_id);
+	return row->box_id[0] == '\0' ? 0 : sandbox_set_box(sb, row->box_id);
 }
 
 struct loading {
@@ -145,7 +148,8 @@ static void compare_box(struct sandboxes *all, const struct launch_box_info *b, 
 {
 	struct sandbox *sb = map_get(all->by_id, b->tag, strlen(b->tag));
 
-	if (sb && sb->state == SANDBOX_CREATING && sb->box_id[0] == '\0' && !is_ready)
+	if (sb && (sb->state == SANDBOX_CREATING || sb->state == SANDBOX_STARTING) &&
+	    sb->box_id[0] == '\0' && !is_ready)
 		return; /* its claim is on its way */
 	if (!sb || !state_is_live(sb->state) || strcmp(sb->box_id, b->id) != 0) {
 		stop_stranger(all, b->id);
@@ -401,6 +405,7 @@ static void on_listed(void *user, const struct provider_reply *r)
 	}
 	all->recovery.is_listed = true;
 	recover_compare(all, r, true);
+	layers_sweep(all);
 	ask_flush(all);
 	attach_more(all);
 	recover_check(all);

@@ -19,6 +19,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
 #include "sandbox/slot.h"
+#include "sandbox/snapshot.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
 #define NAME_KEY_MAX (SANDBOX_OWNER_MAX + SANDBOX_NAME_MAX + 2)
@@ -45,9 +46,9 @@ struct sandbox *sandbox_alloc(struct sandboxes *all)
 	list_init(&sb->executions);
 	list_init(&sb->file_ops);
 	list_init(&sb->contexts);
-	list_push_back(&all->sandboxes, &sb->node);
 	list_init(&sb->ports);
 	list_init(&sb->port_uses);
+	list_push_back(&all->sandboxes, &sb->node);
 	all->by_state[sb->state]++;
 	count_state(all, sb->state);
 	return sb;
@@ -62,8 +63,8 @@ static void free_sandbox(struct sandbox *sb)
 	list_remove(&sb->dirty);
 	contexts_drop(sb);
 	link_close(sb);
-	pairs_done(&sb->env);
 	ports_drop(sb);
+	pairs_done(&sb->env);
 	pairs_done(&sb->metadata);
 	free(sb);
 }
@@ -186,6 +187,9 @@ int sandbox_check_usable(const struct sandbox *sb, struct err *err)
 		[SANDBOX_STOPPING] = "ending",
 		[SANDBOX_STOPPED] = "gone",
 		[SANDBOX_FAILED] = "gone",
+		[SANDBOX_SUSPENDING] = "being stopped",
+		[SANDBOX_SUSPENDED] = "stopped",
+		[SANDBOX_STARTING] = "being started",
 	};
 
 	if (sb->state != SANDBOX_RUNNING)
@@ -285,6 +289,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	list_init(&all->sandboxes);
 	list_init(&all->strays);
 	list_init(&all->flights);
+	list_init(&all->pending);
 	list_init(&all->asks);
 	list_init(&all->later);
 	list_init(&all->dirty);
@@ -305,8 +310,9 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 static int open_objects(struct sandboxes *all, struct err *err)
 {
 	/* In this order: what comes later names what was before. */
-	static const struct object_kind *const kinds[OBJECTS_COUNT] = { [OBJECTS_POOL] =
-										&pool_kind };
+	static const struct object_kind *const kinds[OBJECTS_COUNT] = {
+		[OBJECTS_POOL] = &pool_kind, [OBJECTS_SNAPSHOT] = &snapshot_kind
+	};
 	int r = 0;
 
 	for (int i = 0; i < OBJECTS_COUNT && r == 0; i++)
@@ -379,6 +385,8 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)output_budget_unref(all->output_budget);
 	for (int i = 0; i < OBJECTS_COUNT; i++)
 		(void)objects_free(all->objects[i]);
+	LIST_FOREACH (&all->pending, p, struct pending, node)
+		p->drop(p);
 	(void)slots_free(all->slots);
 	layers_forget(all);
 	(void)quota_book_free(all->quota);
@@ -414,7 +422,7 @@ void sandbox_touch(struct sandbox *sb)
 
 void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 {
-	bool is_paused = sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_RESUMING;
+	bool is_paused = state_stands_still(sb->state);
 
 	*ret = (struct sandbox_info){
 		.id = sb->id,

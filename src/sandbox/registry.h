@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "sandbox/layers.h"
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
 #include "sandbox/sandbox.h"
@@ -20,8 +21,8 @@
 #include "store/store.h"
 #include "telemetry/metrics.h"
 
-struct execution;
 struct events;
+struct execution;
 struct guest_client;
 struct map;
 struct output_budget;
@@ -53,6 +54,13 @@ struct flight {
 };
 void flight_begin(struct sandboxes *all, struct flight *f);
 bool flight_end(struct flight *f); /* false: touch nothing but yourself */
+
+/* An operation of several steps that is under way: it is dropped, without a word, when the registry
+ * goes; what ends is taken out of the list first. */
+struct pending {
+	struct list node;
+	void (*drop)(struct pending *p);
+};
 
 /* One caller who waits for a sandbox_cb. */
 struct answer;
@@ -104,6 +112,7 @@ struct sandboxes {
 	struct slots *slots;                    /* owned: the launcher's templates */
 	struct objects *objects[OBJECTS_COUNT]; /* owned */
 
+	struct list pending; /* struct pending */
 	struct list flights; /* calls to store and provider that are not back */
 	struct list asks;    /* of these, calls to the provider */
 	size_t n_asks;
@@ -122,7 +131,15 @@ struct sandboxes {
 	struct recovery recovery;
 };
 
-enum wait_kind { WAIT_CREATE, WAIT_PAUSE, WAIT_RESUME, WAIT_END, WAIT_COUNT };
+enum wait_kind {
+	WAIT_CREATE,
+	WAIT_PAUSE,
+	WAIT_RESUME,
+	WAIT_SUSPEND,
+	WAIT_START,
+	WAIT_END,
+	WAIT_COUNT
+};
 
 struct sandbox {
 	struct list node;
@@ -140,6 +157,9 @@ struct sandbox {
 	struct limits limits;
 	struct quota charged;       /* what it counts for its owner */
 	struct pairs env, metadata; /* owned */
+	struct layers layers;       /* below what it writes; held */
+	struct layers stopped;      /* SUSPENDING: what it will be made of; held */
+	bool was_paused;            /* SUSPENDING: before */
 
 	bool is_warm, is_existing;
 	bool is_registered; /* in by_id: holds a reference */
@@ -246,6 +266,17 @@ void stop_forget(struct sandbox *sb);
 /* Destroys a box that no sandbox has. */
 void stop_stranger(struct sandboxes *all, const char *box_id);
 
+/* Those who wait for another state will not see it: err says why. */
+void stop_tell_waiting(struct sandbox *sb, const struct err *err);
+/* What it was made of is needed no more. */
+void sandbox_drop_layers(struct sandbox *sb);
+
+/* Asks for a box for it, of the slot in template_id. */
+void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user);
+int create_take_box(struct sandbox *sb, struct launcher_box *box, struct err *err);
+/* Whether what it wants to have mounted can be had now: EBUSY. */
+int create_check_disk(struct sandbox *sb, struct err *err);
+
 void ttl_begin(struct sandbox *sb); /* the time to live begins anew, from timeout_ms */
 void ttl_pause(struct sandbox *sb);
 void ttl_resume(struct sandbox *sb);
@@ -294,8 +325,8 @@ void contexts_resume(struct sandbox *sb);
 void files_fail(struct sandbox *sb, const char *why);
 void files_drop(struct sandbox *sb); /* without a word */
 
-
 /* ---- ports ---- */
+
 int ports_load(struct sandboxes *all, struct err *err); /* what is exposed; blocks */
 void ports_forget(struct sandbox *sb);                  /* it has ended: nothing is exposed */
 void ports_end(struct sandbox *sb, uint16_t port);      /* all connections to it; 0: any port */

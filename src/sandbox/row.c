@@ -21,22 +21,30 @@ void row_texts_done(struct row_texts *t)
 	buf_done(&t->metadata);
 }
 
-static int write_spec(const struct sandbox *sb, struct buf *b)
+void row_write_limits(const struct limits *l, struct jw *w)
 {
-	const struct limits *l = &sb->limits;
+	jw_object_begin(w);
+	jw_uint_field(w, "memory", l->memory_bytes);
+	jw_uint_field(w, "disk", l->disk_bytes);
+	jw_uint_field(w, "inodes", l->inodes);
+	jw_uint_field(w, "cpu", l->cpu_milli);
+	jw_uint_field(w, "cpuMask", l->cpu_mask);
+	jw_uint_field(w, "pids", l->pids);
+	jw_uint_field(w, "nofile", l->nofile);
+	jw_object_end(w);
+}
+
+static int write_spec(const struct sandbox *sb, const struct layers *layers, struct buf *b)
+{
 	struct jw w = jw_begin(b);
 
 	jw_object_begin(&w);
 	jw_key(&w, "limits");
-	jw_object_begin(&w);
-	jw_uint_field(&w, "memory", l->memory_bytes);
-	jw_uint_field(&w, "disk", l->disk_bytes);
-	jw_uint_field(&w, "inodes", l->inodes);
-	jw_uint_field(&w, "cpu", l->cpu_milli);
-	jw_uint_field(&w, "cpuMask", l->cpu_mask);
-	jw_uint_field(&w, "pids", l->pids);
-	jw_uint_field(&w, "nofile", l->nofile);
-	jw_object_end(&w);
+	row_write_limits(&sb->limits, &w);
+	if (layers->n > 0) {
+		jw_key(&w, "layers");
+		layers_write(layers, &w);
+	}
 	jw_object_end(&w);
 	return jw_end(&w);
 }
@@ -56,15 +64,26 @@ static uint32_t row_flags(const struct sandbox *sb)
 	       (sb->strict & TEMPLATE_STRICT_PROC ? ROW_STRICT_PROC : 0);
 }
 
-int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_row *ret,
+/* On its way between having a box and having none, it is what it was before: a crash ends the way.
+ */
+static enum sandbox_state settled(enum sandbox_state s)
+{
+	if (s == SANDBOX_SUSPENDING)
+		return SANDBOX_RUNNING;
+	return s == SANDBOX_STARTING ? SANDBOX_SUSPENDED : s;
+}
+
+int row_fill(const struct sandbox *sb, enum sandbox_state as, struct sandbox_row *ret,
 	     struct row_texts *ret_texts)
 {
-	bool is_paused = state == SANDBOX_PAUSED || state == SANDBOX_RESUMING;
+	enum sandbox_state state = settled(as);
+	bool is_paused = state_stands_still(state), is_stopped = state == SANDBOX_SUSPENDED;
 	bool expires = !is_paused && state_is_live(state);
 	int r;
 
 	*ret_texts = (struct row_texts){ 0 };
-	r = write_spec(sb, &ret_texts->spec);
+	r = write_spec(sb, is_stopped && sb->stopped.n > 0 ? &sb->stopped : &sb->layers,
+		       &ret_texts->spec);
 	if (r == 0)
 		r = write_pairs(&sb->env, &ret_texts->env);
 	if (r == 0)
@@ -76,7 +95,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 		.owner = sb->owner,
 		.key_id = sb->key_id,
 		.name = sb->name,
-		.box_id = sb->box_id,
+		.box_id = is_stopped ? "" : sb->box_id,
 		.template = sb->template,
 		.reason = sb->reason,
 		.state = (uint8_t)state,
@@ -105,18 +124,8 @@ static void read_u32(struct jv object, const char *key, uint32_t *ret)
 		*ret = (uint32_t)v;
 }
 
-static int read_spec(const char *json, struct limits *ret)
+void row_read_limits(struct jv l, struct limits *ret)
 {
-	struct jv_doc *doc = NULL;
-	struct jv l;
-	int r;
-
-	if (json[0] == '\0')
-		return 0;
-	r = jv_parse(json, strlen(json), SPEC_JSON_MAX, &doc, NULL);
-	if (r < 0)
-		return r == -ENOMEM ? r : -EINVAL;
-	l = jv_get(jv_root(doc), "limits");
 	(void)jv_u64(jv_get(l, "memory"), &ret->memory_bytes);
 	(void)jv_u64(jv_get(l, "disk"), &ret->disk_bytes);
 	(void)jv_u64(jv_get(l, "cpuMask"), &ret->cpu_mask);
@@ -124,8 +133,22 @@ static int read_spec(const char *json, struct limits *ret)
 	read_u32(l, "cpu", &ret->cpu_milli);
 	read_u32(l, "pids", &ret->pids);
 	read_u32(l, "nofile", &ret->nofile);
+}
+
+static int read_spec(const char *json, struct row_info *ret)
+{
+	struct jv_doc *doc = NULL;
+	int r;
+
+	if (json[0] == '\0')
+		return 0;
+	r = jv_parse(json, strlen(json), SPEC_JSON_MAX, &doc, NULL);
+	if (r < 0)
+		return r == -ENOMEM ? r : -EINVAL;
+	row_read_limits(jv_get(jv_root(doc), "limits"), &ret->info.limits);
+	r = layers_read(jv_get(jv_root(doc), "layers"), &ret->layers);
 	(void)jv_free(doc);
-	return 0;
+	return r;
 }
 
 int row_read(const struct sandbox_row *row, struct row_info *ret)
@@ -134,7 +157,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	int r;
 
 	*ret = (struct row_info){ 0 };
-	r = row->state < SANDBOX_STATE_COUNT ? read_spec(row->spec, &i->limits) : -EUCLEAN;
+	r = row->state < SANDBOX_STATE_COUNT ? read_spec(row->spec, ret) : -EUCLEAN;
 	if (r == 0)
 		r = pairs_parse(row->env, &ret->env);
 	if (r == 0)

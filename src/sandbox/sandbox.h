@@ -166,6 +166,10 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 /* EBUSY in a state that does not allow it, EUSERS. Already there: success. */
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
+/* Ends the box and keeps the files; then a box again, with the same files. What ran is interrupted.
+ * EBUSY, EOPNOTSUPP. */
+void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user);
+void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user);
 /* Answers when nothing of the box is left and the store knows. Several callers share one end. */
 void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user);
 /* Ends all of an owner's that live. */

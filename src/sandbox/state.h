@@ -12,10 +12,14 @@ enum sandbox_state {
 	SANDBOX_STOPPING,
 	SANDBOX_STOPPED, /* ended as asked for: deleted, or its time was over */
 	SANDBOX_FAILED,  /* ended otherwise: the reason says how */
+	SANDBOX_SUSPENDING,
+	SANDBOX_SUSPENDED, /* has no box, but its files: may be started again */
+	SANDBOX_STARTING,
 	SANDBOX_STATE_COUNT
 };
 
 bool state_may_become(enum sandbox_state from, enum sandbox_state to);
-bool state_is_live(enum sandbox_state s); /* neither stopped nor failed */
+bool state_stands_still(enum sandbox_state s); /* its time does not pass */
+bool state_is_live(enum sandbox_state s);      /* neither stopped nor failed */
 const char *state_name(enum sandbox_state s);
 int state_from(const char *name, enum sandbox_state *ret); /* -EINVAL */

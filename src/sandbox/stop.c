@@ -18,6 +18,21 @@ static void on_end_recorded(struct sandbox *sb, int r)
 	sandbox_tell(sb, WAIT_END, r < 0 ? &err : NULL);
 }
 
+void stop_tell_waiting(struct sandbox *sb, const struct err *err)
+{
+	static const enum wait_kind kinds[] = { WAIT_PAUSE, WAIT_RESUME, WAIT_SUSPEND, WAIT_START };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		sandbox_tell(sb, kinds[i], err);
+}
+
+void sandbox_drop_layers(struct sandbox *sb)
+{
+	layers_drop(sb->all, &sb->layers);
+	layers_drop(sb->all, &sb->stopped);
+	sb->layers.n = sb->stopped.n = 0;
+}
+
 /* The box is gone; what is left is to say so. */
 static void end(struct sandbox *sb, enum sandbox_state state)
 {
@@ -32,9 +47,9 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 	ports_forget(sb);
 	executions_interrupt(sb, sb->reason);
 	recover_settle(sb);
+	sandbox_drop_layers(sb);
 	(void)err_set(&err, EBUSY, "the sandbox has ended: %s", sb->reason);
-	sandbox_tell(sb, WAIT_PAUSE, &err);
-	sandbox_tell(sb, WAIT_RESUME, &err);
+	stop_tell_waiting(sb, &err);
 	metrics_inc(sb->all->metrics, METRIC_SANDBOX_ENDS,
 		    LABELS(state == SANDBOX_STOPPED ? sb->reason : "failed"));
 	record_put(sb, state, on_end_recorded);
@@ -98,6 +113,10 @@ void stop_destroy(struct sandbox *sb)
 {
 	if (sb->is_destroying)
 		return;
+	if (sb->box_id[0] == '\0') { /* it was suspended, or not yet started again */
+		stop_gone(sb);
+		return;
+	}
 	sb->is_destroying = true;
 	ask_provider(sb->all, &(struct ask){ .kind = ASK_DESTROY, .box_id = sb->box_id },
 		     on_destroyed, sandbox_ref(sb));
@@ -124,8 +143,7 @@ void stop_begin(struct sandbox *sb, const char *reason)
 	sandbox_set_state(sb, SANDBOX_STOPPING);
 	sandbox_set_reason(sb, "%s", reason);
 	(void)err_set(&err, EBUSY, "the sandbox is ending: %s", sb->reason);
-	sandbox_tell(sb, WAIT_PAUSE, &err);
-	sandbox_tell(sb, WAIT_RESUME, &err);
+	stop_tell_waiting(sb, &err);
 	record_put(sb, SANDBOX_STOPPING, on_stop_recorded);
 }
 

@@ -3,6 +3,7 @@
 
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
+#include "sandbox/snapshot.h"
 
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)
 {
@@ -66,4 +67,35 @@ void pool_delete(struct sandboxes *all, const char *id, object_cb cb, void *user
 	(void)all;
 	(void)id;
 	refuse(cb, user);
+}
+
+void objects_remove(struct objects *t, const char *id, object_cb cb, void *user)
+{
+	(void)t;
+	(void)id;
+	refuse(cb, user);
+}
+
+void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *user)
+{
+	(void)sb;
+	(void)name;
+	refuse(cb, user);
+}
+
+void sandbox_fork(struct sandbox *sb, const struct fork_request *req, fork_cb cb, void *user)
+{
+	(void)sb;
+	(void)req;
+	cb(user, NULL, 0, &(struct err){ ENOENT, "there is no such object here" });
+}
+
+void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user)
+{
+	sandbox_pause(sb, cb, user);
+}
+
+void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
+{
+	sandbox_resume(sb, cb, user);
 }

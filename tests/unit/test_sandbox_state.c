@@ -14,12 +14,21 @@
 #define SG (1u << SANDBOX_STOPPING)
 #define S (1u << SANDBOX_STOPPED)
 #define F (1u << SANDBOX_FAILED)
+#define UG (1u << SANDBOX_SUSPENDING)
+#define U (1u << SANDBOX_SUSPENDED)
+#define TG (1u << SANDBOX_STARTING)
 
 /* Written down a second time on purpose: a change of the table must be meant. */
 static const unsigned allowed[SANDBOX_STATE_COUNT] = {
-	[SANDBOX_CREATING] = R | F,          [SANDBOX_RUNNING] = PG | SG | F,
-	[SANDBOX_PAUSING] = P | R | SG | F,  [SANDBOX_PAUSED] = RG | SG | F,
-	[SANDBOX_RESUMING] = R | P | SG | F, [SANDBOX_STOPPING] = S | F,
+	[SANDBOX_CREATING] = R | F,
+	[SANDBOX_RUNNING] = PG | UG | SG | F,
+	[SANDBOX_PAUSING] = P | R | SG | F,
+	[SANDBOX_PAUSED] = RG | UG | SG | F,
+	[SANDBOX_RESUMING] = R | P | SG | F,
+	[SANDBOX_STOPPING] = S | F,
+	[SANDBOX_SUSPENDING] = U | R | P | SG | F,
+	[SANDBOX_SUSPENDED] = TG | SG | F,
+	[SANDBOX_STARTING] = R | U | SG | F,
 };
 
 static void every_transition_is_allowed_or_refused_as_written_down(void **state)
