@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
+#include "sandbox/layers.h"
 #include "sandbox/registry.h"
 
 #define CUT_EVERY 60u /* sweeps */
