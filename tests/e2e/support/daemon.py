@@ -142,7 +142,7 @@ class Daemon:
         boxes = self.state_dir / "boxes"
         if boxes.is_dir():
             left += [f"record {path}" for path in sorted(boxes.rglob("*"))
-                     if path.name not in ("lock", "instance")]
+                     if path.name not in ("lock", "instance", "layers", "volumes")]
         spool = self.state_dir / "data" / "output"
         if spool.is_dir():
             left += [f"output {path}" for path in sorted(spool.iterdir())]
