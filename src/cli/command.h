@@ -76,6 +76,9 @@ int cmd_sandbox_pause(const struct command *cmd, int argc, char **argv);
 int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv);
 int cmd_shell(const struct command *cmd, int argc, char **argv);
 int cmd_cp(const struct command *cmd, int argc, char **argv);
+int cmd_find(const struct command *cmd, int argc, char **argv);
+int cmd_grep(const struct command *cmd, int argc, char **argv);
+int cmd_profile_show(const struct command *cmd, int argc, char **argv);
 int cmd_logs(const struct command *cmd, int argc, char **argv);
 int cmd_ps(const struct command *cmd, int argc, char **argv);
 int cmd_kill(const struct command *cmd, int argc, char **argv);
@@ -90,5 +93,6 @@ int cmd_openapi(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
-	sandbox_rm_opts[], shell_opts[], logs_opts[], kill_opts[], key_create_opts[],
-	config_show_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];
+	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], kill_opts[],
+	key_create_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
+	bench_opts[], version_opts[], help_opts[];
