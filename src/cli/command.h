@@ -86,6 +86,11 @@ int cmd_wait(const struct command *cmd, int argc, char **argv);
 int cmd_key_create(const struct command *cmd, int argc, char **argv);
 int cmd_key_ls(const struct command *cmd, int argc, char **argv);
 int cmd_key_revoke(const struct command *cmd, int argc, char **argv);
+int cmd_user_create(const struct command *cmd, int argc, char **argv);
+int cmd_user_ls(const struct command *cmd, int argc, char **argv);
+int cmd_user_inspect(const struct command *cmd, int argc, char **argv);
+int cmd_user_set(const struct command *cmd, int argc, char **argv);
+int cmd_user_rm(const struct command *cmd, int argc, char **argv);
 int cmd_pool(const struct command *cmd, int argc, char **argv);
 int cmd_serve(const struct command *cmd, int argc, char **argv);
 int cmd_config_show(const struct command *cmd, int argc, char **argv);
@@ -94,5 +99,5 @@ int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
 	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], kill_opts[],
-	key_create_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
-	bench_opts[], version_opts[], help_opts[];
+	key_create_opts[], user_create_opts[], user_set_opts[], user_create_opts[], user_set_opts[],
+	config_show_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];

@@ -17,6 +17,7 @@ struct key_args {
 	const char *name, *owner;
 	int role;
 	uint64_t expires_ms;
+	struct opt_list scopes;
 };
 
 static const char *const roles[] = { "viewer", "user", "admin", NULL };
@@ -42,6 +43,12 @@ const struct opt key_create_opts[] = {
 	  .arg = "NAME",
 	  .help = "whose objects it reaches (your own)",
 	  .offset = AT(owner) },
+	{ .name = "scope",
+	  .letter = 's',
+	  .type = OPT_LIST,
+	  .arg = "SCOPE",
+	  .help = "no more than this of what the role gives; may be repeated",
+	  .offset = AT(scopes) },
 	{ .name = "expires",
 	  .type = OPT_DURATION,
 	  .arg = "TIME",
@@ -63,6 +70,13 @@ static int write_body(const struct key_args *a, struct buf *b)
 		jw_str_field(&w, "role", roles[a->role]);
 	if (a->owner)
 		jw_str_field(&w, "owner", a->owner);
+	if (a->scopes.len > 0) {
+		jw_key(&w, "scopes");
+		jw_array_begin(&w);
+		for (size_t i = 0; i < a->scopes.len; i++)
+			jw_string(&w, a->scopes.items[i]);
+		jw_array_end(&w);
+	}
 	if (a->expires_ms)
 		jw_double_field(&w, "expiresIn", (double)a->expires_ms / 1000);
 	jw_object_end(&w);

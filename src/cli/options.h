@@ -31,7 +31,7 @@ struct opt_list {
 };
 
 /* First in the struct of a command that takes settings. */
-#define OPT_SETTINGS_MAX 64
+#define OPT_SETTINGS_MAX 128
 struct opt_settings {
 	size_t len;
 	struct config_flag flags[OPT_SETTINGS_MAX]; /* borrowed from argv and the table */
@@ -48,7 +48,7 @@ struct opt {
 	const char *const *choices; /* NULL-terminated */
 };
 
-#define OPTS_MAX 64
+#define OPTS_MAX 128
 struct opt_rows {
 	bool mixed; /* options may stand behind operands too */
 	size_t len;
