@@ -80,15 +80,23 @@ static void bounds(struct jw *w, const struct jv_field *f, const char *min, cons
 		jw_uint_field(w, max, most);
 }
 
+static void bound(struct jw *w, const char *key, int64_t v, double unit)
+{
+	if (unit > 1)
+		jw_double_field(w, key, (double)v / unit);
+	else
+		jw_int_field(w, key, v);
+}
+
 static void number(struct jw *w, const struct jv_field *f)
 {
 	double unit = kinds[f->type].unit;
 	bool is_signed = f->type == JV_TYPE_I64 || f->type == JV_TYPE_DOUBLE;
 
 	if (f->min != 0 || f->max != 0 || !is_signed)
-		jw_double_field(w, "minimum", (double)f->min / unit);
+		bound(w, "minimum", f->min, unit);
 	if (f->max != 0)
-		jw_double_field(w, "maximum", (double)f->max / unit);
+		bound(w, "maximum", f->max, unit);
 	else if (f->type == JV_TYPE_U32)
 		jw_uint_field(w, "maximum", UINT32_MAX);
 	if (kinds[f->type].pattern)

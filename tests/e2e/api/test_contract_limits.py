@@ -150,6 +150,14 @@ def too_many_sandboxes():
         return daemon.api.post("/sandboxes", {"template": "bash"})
 
 
+def over_quota():
+    with Daemon("--quota-sandboxes", "1") as daemon:
+        made = daemon.api.post("/keys", {"name": "k", "role": "user", "owner": "somebody"}).must(201).json
+        user = daemon.api.using(made["key"])
+        user.sandbox()
+        return user.post("/sandboxes", {"template": "bash"})
+
+
 def too_many_executions(box):
     """128 at once is what a sandbox may have."""
     for _ in range(129):
@@ -182,6 +190,7 @@ CODES = {
     "conflict": lambda api, box, key_for: api.put(f"{box.path}/files/workspace", b"x"),
     "rate_limited": lambda api, box, key_for: too_many_sandboxes(),
     "service_unavailable": lambda api, box, key_for: too_many_executions(api.sandbox(resources={"pids": 400})),
+    "quota_exceeded": lambda api, box, key_for: over_quota(),
     "bad_gateway": lambda api, box, key_for: nothing_listens(box),
     "gateway_timeout": lambda api, box, key_for: silence(box),
     "internal_error": None,
