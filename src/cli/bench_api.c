@@ -16,6 +16,8 @@
 
 #define RUN_TRUE "{\"type\":\"command\",\"content\":\"/bin/true\"}"
 #define ARGV_TRUE "{\"argv\":[\"/bin/true\"]}"
+#define RUN_CONTEXT "{\"type\":\"code\",\"content\":\"1+1\",\"contextId\":\"bench\"}"
+#define MAKE_CONTEXT "{\"language\":\"python\",\"name\":\"bench\"}"
 #define RUN_PYTHON "{\"type\":\"code\",\"language\":\"python\",\"content\":\"print(1)\"}"
 
 enum reference { BARE_TRUE, BARE_SHELL, BARE_PYTHON };
@@ -34,24 +36,28 @@ static const struct api_row {
 	double demand;
 	long think_ms;
 	const char *sandbox; /* body of its creation */
+	const char *context; /* body of a context's that it needs; NULL: none */
 } api_rows[] = {
 	{ "POST execute of /bin/true, live sandbox", "/execute", RUN_TRUE, "", BARE_TRUE, 1.6,
-	  THINK_MS, "{}" },
-	{ "the same, as bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS,
-	  "{}" },
+	  THINK_MS, "{}", NULL },
+	{ "the same, as bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS, "{}",
+	  NULL },
 	{ "/bin/true without a shell (argv)", "/executions", ARGV_TRUE, "", BARE_TRUE, 1.6,
-	  THINK_MS, "{}" },
+	  THINK_MS, "{}", NULL },
 	{ "POST execute of Python print(1), live sandbox", "/execute", RUN_PYTHON, "1\n",
-	  BARE_PYTHON, 0.1, THINK_MS, "{}" },
+	  BARE_PYTHON, 0.1, THINK_MS, "{}", NULL },
+	{ "Python 1+1 in a live context", "/execute", RUN_CONTEXT, "", BARE_PYTHON, 0.05, THINK_MS,
+	  "{}", MAKE_CONTEXT },
 	{ "create from the pool, Python print(1), delete", NULL, RUN_PYTHON, "1\n", BARE_PYTHON,
-	  0.25, THINK_MS, "{}" },
-	{ "argv back to back, half a core", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, "{}" },
+	  0.25, THINK_MS, "{}", NULL },
+	{ "argv back to back, half a core", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, "{}",
+	  NULL },
 	{ "argv back to back, 2 cores", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0,
-	  "{\"resources\":{\"cpu\":2}}" },
+	  "{\"resources\":{\"cpu\":2}}", NULL },
 	{ "Python back to back, half a core", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0,
-	  "{}" },
+	  "{}", NULL },
 	{ "Python back to back, 2 cores", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0,
-	  "{\"resources\":{\"cpu\":2}}" },
+	  "{\"resources\":{\"cpu\":2}}", NULL },
 };
 
 CLEANUP_FUNC(struct jv_doc *, jv_free)
@@ -138,6 +144,14 @@ static int bare_paced(void *self, uint64_t *ret_ns, struct err *err)
 	return references[row->bare].once(references[row->bare].self, ret_ns, err);
 }
 
+static int make_context(struct api_probe *p, const char *sandbox, struct err *err)
+{
+	char target[BENCH_TARGET];
+
+	bench_target(target, sandbox, "/contexts");
+	return fetch_want(&p->d->conn, 201, "POST", target, p->row->context, &p->answer, err);
+}
+
 static int measure(struct bench *b, struct bench_daemon *d, const struct api_row *row,
 		   struct err *err)
 {
@@ -150,9 +164,14 @@ static int measure(struct bench *b, struct bench_daemon *d, const struct api_row
 
 	if (r < 0)
 		return r;
+	if (row->context)
+		r = make_context(&p, box.id, err);
 	if (row->verb)
 		bench_target(p.target, box.id, row->verb);
-	r = bench_pair(b, to, &subject, &reference, b->n, err);
+	if (r == 0 && row->context)
+		r = execute(&p, err); /* until it has begun */
+	if (r == 0)
+		r = bench_pair(b, to, &subject, &reference, b->n, err);
 	buf_done(&p.answer);
 	if (r == 0 && row->verb)
 		r = bench_sandbox_delete(d, box.id, err);

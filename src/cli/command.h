@@ -75,6 +75,11 @@ int cmd_sandbox_rm(const struct command *cmd, int argc, char **argv);
 int cmd_sandbox_pause(const struct command *cmd, int argc, char **argv);
 int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv);
 int cmd_shell(const struct command *cmd, int argc, char **argv);
+int cmd_context_create(const struct command *cmd, int argc, char **argv);
+int cmd_context_ls(const struct command *cmd, int argc, char **argv);
+int cmd_context_run(const struct command *cmd, int argc, char **argv);
+int cmd_context_rm(const struct command *cmd, int argc, char **argv);
+int cmd_repl(const struct command *cmd, int argc, char **argv);
 int cmd_cp(const struct command *cmd, int argc, char **argv);
 int cmd_find(const struct command *cmd, int argc, char **argv);
 int cmd_grep(const struct command *cmd, int argc, char **argv);
@@ -97,6 +102,7 @@ int cmd_config_show(const struct command *cmd, int argc, char **argv);
 int cmd_openapi(const struct command *cmd, int argc, char **argv);
 int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
+extern const struct opt context_create_opts[], context_run_opts[], repl_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
 	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], kill_opts[],
 	key_create_opts[], user_create_opts[], user_set_opts[], user_create_opts[], user_set_opts[],

@@ -118,6 +118,57 @@ const struct command commands[] = {
 		.run = cmd_shell,
 	},
 	{
+		.name = "context create",
+		.operands = "SANDBOX",
+		.summary = "Make an interpreter that keeps its state, and print its id",
+		.examples = "holt context create --language python --name calc build\n",
+		.opts = context_create_opts,
+		.mixed = true,
+		.run = cmd_context_create,
+	},
+	{
+		.name = "context ls",
+		.operands = "SANDBOX",
+		.summary = "List the contexts of a sandbox",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_context_ls,
+	},
+	{
+		.name = "context run",
+		.operands = "SANDBOX CONTEXT [CODE]",
+		.summary = "Run code in a context",
+		.details =
+			"Without CODE it is read from the file, or from standard input. Output and "
+			"values go to\n"
+			"standard output, an error's traceback to standard error. The exit code is "
+			"0, a shell\n"
+			"command's own, 1 after an error, 124 when it ran out of time.\n",
+		.examples = "holt context run build calc 'x = 20; x + 1'\n",
+		.opts = context_run_opts,
+		.mixed = true,
+		.run = cmd_context_run,
+	},
+	{
+		.name = "context rm",
+		.operands = "SANDBOX CONTEXT...",
+		.summary = "End contexts and all that runs in them",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_context_rm,
+	},
+	{
+		.name = "repl",
+		.operands = "[SANDBOX]",
+		.summary = "Type code and see what it gives, in a context that ends with it",
+		.details = "Without a sandbox one is made, and removed at the end of the input.\n",
+		.examples = "holt repl --language javascript\n"
+			    "holt repl build < cells.py\n",
+		.opts = repl_opts,
+		.mixed = true,
+		.run = cmd_repl,
+	},
+	{
 		.name = "cp",
 		.operands = "SRC DST",
 		.summary = "Copy a file or a directory into a sandbox, or out of it",
