@@ -88,6 +88,10 @@ int cmd_logs(const struct command *cmd, int argc, char **argv);
 int cmd_ps(const struct command *cmd, int argc, char **argv);
 int cmd_kill(const struct command *cmd, int argc, char **argv);
 int cmd_wait(const struct command *cmd, int argc, char **argv);
+int cmd_events(const struct command *cmd, int argc, char **argv);
+int cmd_usage(const struct command *cmd, int argc, char **argv);
+int cmd_audit_verify(const struct command *cmd, int argc, char **argv);
+int cmd_audit_export(const struct command *cmd, int argc, char **argv);
 int cmd_key_create(const struct command *cmd, int argc, char **argv);
 int cmd_key_ls(const struct command *cmd, int argc, char **argv);
 int cmd_key_revoke(const struct command *cmd, int argc, char **argv);
@@ -105,5 +109,6 @@ int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt context_create_opts[], context_run_opts[], repl_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
 	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], kill_opts[],
-	key_create_opts[], user_create_opts[], user_set_opts[], user_create_opts[], user_set_opts[],
-	config_show_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];
+	key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[], user_create_opts[],
+	user_set_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
+	bench_opts[], version_opts[], help_opts[];

@@ -252,6 +252,38 @@ const struct command commands[] = {
 		.run = cmd_wait,
 	},
 	{
+		.name = "events",
+		.summary = "Show what happened; with -f what happens",
+		.examples = "holt events -f --kind 'sandbox.*'\n",
+		.opts = events_opts,
+		.mixed = true,
+		.run = cmd_events,
+	},
+	{
+		.name = "usage",
+		.summary = "Show what was used, by day and user",
+		.opts = usage_opts,
+		.mixed = true,
+		.run = cmd_usage,
+	},
+	{
+		.name = "audit verify",
+		.operands = "[FILE]",
+		.summary = "Check that the audit log is as it was written",
+		.details = "Of the daemon, or of a file that holt audit export made. Names the first "
+			   "line that is\nnot as it was, and ends with 1.\n",
+		.opts = audit_verify_opts,
+		.mixed = true,
+		.run = cmd_audit_verify,
+	},
+	{
+		.name = "audit export",
+		.summary = "Write the audit log to standard output, a line of JSON each",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_audit_export,
+	},
+	{
 		.name = "key create",
 		.operands = "",
 		.summary = "Make an API key, and print it this one time",

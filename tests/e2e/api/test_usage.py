@@ -1,0 +1,57 @@
+"""Usage: what executions said, summed, whatever happened to the daemon on the way."""
+import csv
+import io
+
+import pytest
+from support.daemon import Daemon, until
+
+BURN = "python3 -c 'for i in range(3000000): pass' 2>/dev/null || i=0; while [ $((i=i+1)) -lt 20000 ]; do :; done"
+
+
+def total(api, query=""):
+    items = api.get(f"/usage?group=user{query}").must(200).json["items"]
+    return items[0] if items else {"executions": 0, "cpuSeconds": 0, "wallSeconds": 0}
+
+
+def test_sums_are_what_executions_said_also_after_a_kill():
+    with Daemon() as daemon:
+        api = daemon.api
+        box, said = api.sandbox(), []
+        for _ in range(3):
+            said.append(box.run(BURN))
+        until(lambda: total(api)["executions"] == 3, 10, "three")
+        running = box.begin("sleep 3; " + BURN)
+        daemon.kill("keeper", "daemon", "launcher")
+        daemon.wait_ended()
+        daemon.start()
+        said.append(running.wait())
+        said.append(box.run(BURN))
+        until(lambda: total(api)["executions"] == 5, 20, "all five")
+        used = total(api)
+        cpu = sum(one["cpuMs"] for one in said) / 1000
+        assert used["cpuSeconds"] == pytest.approx(cpu, abs=0.02) and cpu > 0
+        box.delete().must(204)
+        daemon.stop()
+        daemon.start()
+        after = total(api)
+        assert after["executions"] == 5 and after["cpuSeconds"] == used["cpuSeconds"]
+        assert after["wallSeconds"] >= 3 and after["memoryGiBHours"] > 0
+
+
+def test_usage_by_user_key_and_day_as_json_and_csv(api, key_for):
+    anna = key_for("user", owner="usage-anna")
+    box = anna.sandbox()
+    box.run("true")
+    box.delete().must(204)
+    until(lambda: anna.get("/usage").must(200).json["items"], 10, "a row")
+    by_day = anna.get("/usage").must(200).json["items"]
+    assert len(by_day) == 1 and by_day[0]["executions"] == 1
+    assert anna.get("/usage?group=key,day").must(200).json["items"][0]["keyId"]
+    assert {row["user"] for row in anna.get("/usage?group=user").json["items"]} == {"usage-anna"}
+    assert "usage-anna" in {row["user"] for row in api.get("/usage?group=user").json["items"]}
+    assert [row["user"] for row in api.get("/usage?group=user&user=usage-anna").json["items"]] == ["usage-anna"]
+    answer = anna.get("/usage?group=day,user&format=csv").must(200)
+    rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
+    assert rows[0]["user"] == "usage-anna" and rows[0]["executions"] == "1"
+    assert anna.get("/usage?to=2001-01-01").json["items"] == []
+    anna.get("/usage?group=moon").error(400, field="group")
