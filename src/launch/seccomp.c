@@ -252,8 +252,11 @@ static void fill_table(enum seccomp_profile profile, uint8_t *table)
 	SET_ALL(table, denied, V_EPERM);
 	for (size_t i = 0; i < sizeof(by_argument) / sizeof(by_argument[0]); i++)
 		set_all(table, &by_argument[i].name, 1, by_argument[i].verdict);
-	if (profile == PROFILE_HIGH)
+	if (profile == PROFILE_HIGH) {
 		SET_ALL(table, denied_high, V_EPERM);
+		/* What pairs may be made of, sockets may: no Internet, not even on loopback. */
+		set_all(table, (const char *const[]){ "socket" }, 1, V_SOCKETPAIR);
+	}
 	if (profile == PROFILE_ZYGOTE) {
 		SET_ALL(table, allowed_zygote, V_ALLOW);
 		set_all(table, (const char *const[]){ "clone" }, 1, V_ALLOW);

@@ -10,7 +10,7 @@ struct err;
 
 enum seccomp_profile {
 	PROFILE_STANDARD,
-	PROFILE_HIGH,   /* also without memfds, message queues and System V objects */
+	PROFILE_HIGH,   /* also without Internet sockets, memfds and System V objects */
 	PROFILE_ZYGOTE, /* a template interpreter: may also make namespaces and mounts of its own */
 	PROFILE_COUNT
 };

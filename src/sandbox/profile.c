@@ -19,7 +19,7 @@ static const struct profile_choice syscalls[] = {
 	  "into the kernel",
 	  0 },
 	{ "strict",
-	  "also no files in memory (memfd), no System V or POSIX queues, semaphores and "
+	  "also no Internet sockets, no files in memory, no queues, semaphores and "
 	  "shared memory, no io_setup",
 	  TEMPLATE_STRICT_CALLS },
 	{ 0 },

@@ -87,7 +87,7 @@ enum template_flag {
 	TEMPLATE_WARM_PYTHON = 1 << 1,
 	TEMPLATE_WARM_NODE = 1 << 2,
 	/* Two parts of LEVEL_HIGH that need no other kernel. */
-	TEMPLATE_STRICT_CALLS = 1 << 3, /* no memfds, no System V objects */
+	TEMPLATE_STRICT_CALLS = 1 << 3, /* no Internet sockets, no memfds */
 	TEMPLATE_STRICT_PROC = 1 << 4,  /* /proc shows processes and nothing else */
 };
 

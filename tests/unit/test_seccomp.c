@@ -168,6 +168,20 @@ static void the_high_profile_never_allows_more_than_the_standard_one(void **stat
 	}
 }
 
+static void the_high_profile_knows_no_internet(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
+	struct seccomp_filter f;
+
+	(void)state;
+	build(PROFILE_HIGH, &f);
+	assert_int_equal(ask(&f, "socket", AF_UNIX, SOCK_STREAM, 0), ALLOW);
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		assert_int_equal(ask(&f, "socket", (uint64_t)families[i], SOCK_STREAM, 0),
+				 ERRNO(EAFNOSUPPORT));
+	assert_int_equal(ask(&f, "memfd_create", 0, 0, 0), ERRNO(EPERM));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +193,7 @@ int main(void)
 		cmocka_unit_test(only_unix_tcp_and_udp_sockets_exist),
 		cmocka_unit_test(arguments_decide_where_a_call_is_mostly_harmless),
 		cmocka_unit_test(the_high_profile_never_allows_more_than_the_standard_one),
+		cmocka_unit_test(the_high_profile_knows_no_internet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 """Security profiles: what they say, what is refused, and that a stricter box is stricter."""
 import pytest
 
+SOCKETS = "import socket; socket.socket(socket.AF_INET); print('made')"
+UNIX = "import socket; socket.socket(socket.AF_UNIX); print('made')"
 MEMFD = "import os; os.memfd_create('x'); print('made')"
 
 
@@ -41,6 +43,8 @@ def test_a_stricter_box_is_stricter(api, python):
     try:
         assert with_calls.value["securityLevel"] == "custom"
         assert with_calls.run(f'python3 -c "{MEMFD}"')["exitCode"] != 0
+        assert with_calls.run(f'python3 -c "{SOCKETS}"')["exitCode"] != 0
+        assert with_calls.run(f'python3 -c "{UNIX}"')["stdout"] == "made\n"
         assert with_calls.run("ls /proc/meminfo")["exitCode"] == 0
     finally:
         with_calls.delete().must(204)
@@ -48,7 +52,7 @@ def test_a_stricter_box_is_stricter(api, python):
     try:
         assert with_proc.run("ls /proc/meminfo")["exitCode"] != 0
         assert with_proc.run("ls /proc/self/status")["exitCode"] == 0
-        assert with_proc.run(f'python3 -c "{MEMFD}"')["stdout"] == "made\n"
+        assert with_proc.run(f'python3 -c "{SOCKETS}"')["stdout"] == "made\n"
         listed = api.get("/sandboxes").must(200).json["items"]
         assert {s["id"]: s["securityLevel"] for s in listed}[with_proc.id] == "custom"
     finally:
