@@ -146,7 +146,7 @@ static void unset_limits_are_the_defaults(void **state)
 static void a_pool_hands_out_waiting_boxes_and_refills(void **state)
 {
 	struct rig *r = *state;
-	struct pool_spec pool = { POOLED, 3, 8, 1000 };
+	struct pool_spec pool = { POOLED, 3, 8, 1000, 0 };
 	struct pool_state s;
 	struct held h[3];
 
@@ -164,14 +164,86 @@ static void a_pool_hands_out_waiting_boxes_and_refills(void **state)
 	for (int i = 0; i < 3; i++)
 		release(r, &h[i], NULL);
 	assert_int_equal(
-		launcher_pool_sync(r->launcher, &(struct pool_spec){ POOLED, 0, 0, 0 }, &r->err),
+		launcher_pool_sync(r->launcher, &(struct pool_spec){ POOLED, 0, 0, 0, 0 }, &r->err),
 		0);
+}
+
+struct burst {
+	struct held held[32];
+	unsigned n, warm;
+};
+
+static void burst_claimed(void *user, const struct provider_reply *reply)
+{
+	struct burst *b = user;
+
+	if (reply->code < 0)
+		fail_msg("claim: %s", reply->text);
+	b->warm += (reply->box->flags & BOX_WARM) != 0;
+	b->held[b->n].box = *reply->box;
+	reply->box->sock = reply->box->pidfd = -1; /* ours now */
+	b->n++;
+}
+
+/* So many claims at once, and all of them given back. How many came from the pool. */
+static unsigned burst(struct rig *r, unsigned n)
+{
+	struct burst *b = calloc(1, sizeof(*b));
+	unsigned warm;
+
+	assert_non_null(b);
+	assert_true(n <= 32);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(launcher_claim(r->launcher,
+						&(struct launch_spec){ .template_id = POOLED },
+						burst_claimed, b, &r->err),
+				 0);
+	while (b->n < n) {
+		struct pollfd p = { launcher_fd(r->launcher), POLLIN, 0 };
+
+		p.events |= launcher_wants_write(r->launcher) ? POLLOUT : 0;
+		(void)poll(&p, 1, -1);
+		assert_int_equal(launcher_dispatch(r->launcher), 0);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(guest_create(b->held[i].box.sock, &b->held[i].guest, &r->err), 0);
+		release(r, &b->held[i], NULL);
+	}
+	warm = b->warm;
+	free(b);
+	return warm;
+}
+
+/* Whatever the machine's speed: a burst raises the target, and what the pool then has it gives. */
+static void a_burst_makes_the_pool_larger_and_the_next_is_served_from_it(void **state)
+{
+	struct rig *r = *state;
+	struct pool_spec pool = { .template_id = POOLED, .min = 1, .max = 16, .quiet_ms = 600000 };
+	struct pool_state s = { 0 };
+
+	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
+	wait_for_pool(r, POOLED, 1);
+	assert_true(burst(r, 12) >= 1);
+	assert_int_equal(launcher_pool_state_sync(r->launcher, POOLED, &s, &r->err), 0);
+	assert_true(s.target > 1);
+	wait_for_pool(r, POOLED, s.target);
+	assert_int_equal(burst(r, s.target), s.target);
+	/* With another delay it begins anew, and all but the smallest number go. */
+	pool.quiet_ms = 1;
+	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
+	do {
+		(void)poll(NULL, 0, 10);
+		assert_int_equal(launcher_pool_state_sync(r->launcher, POOLED, &s, &r->err), 0);
+	} while (s.ready != 1 || s.building != 0);
+	assert_int_equal(s.target, 1);
+	pool.min = pool.max = 0;
+	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
 }
 
 static void what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold(void **state)
 {
 	struct rig *r = *state;
-	struct pool_spec pool = { POOLED, 2, 2, 1000 };
+	struct pool_spec pool = { POOLED, 2, 2, 1000, 0 };
 	struct launch_spec other = { .template_id = POOLED, .limits = { .disk_bytes = 8u << 20 } };
 	struct launch_spec memory = { .template_id = POOLED,
 				      .limits = { .memory_bytes = 512u << 20,
@@ -190,7 +262,7 @@ static void what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold(void **
 	assert_int_equal(h.box.limits.memory_bytes, 512u << 20);
 	release(r, &h, NULL);
 	assert_int_equal(
-		launcher_pool_sync(r->launcher, &(struct pool_spec){ POOLED, 0, 0, 0 }, &r->err),
+		launcher_pool_sync(r->launcher, &(struct pool_spec){ POOLED, 0, 0, 0, 0 }, &r->err),
 		0);
 }
 
@@ -426,6 +498,7 @@ int main(void)
 		cmocka_unit_test(a_cold_box_runs_a_command_and_says_that_it_was_cold),
 		cmocka_unit_test(unset_limits_are_the_defaults),
 		cmocka_unit_test(a_pool_hands_out_waiting_boxes_and_refills),
+		cmocka_unit_test(a_burst_makes_the_pool_larger_and_the_next_is_served_from_it),
 		cmocka_unit_test(what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold),
 		cmocka_unit_test(a_paused_box_stands_still_and_goes_on),
 		cmocka_unit_test(a_paused_box_can_be_destroyed),
