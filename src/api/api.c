@@ -14,6 +14,7 @@
 #include "api/health.h"
 #include "api/keys.h"
 #include "api/limits.h"
+#include "api/packages.h"
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "api/queries.h"
@@ -64,6 +65,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	api->failures =
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
 	api->buckets = buckets_create(BUCKETS_MAX);
+	list_init(&api->installs);
 	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
 	if (!api->failures || !api->buckets || !api->proxies || !api->ready)
@@ -90,6 +92,7 @@ struct api *api_free(struct api *api)
 	feed_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
+	packages_forget(api);
 	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "api/package_plan.h"
 #include "auth/scope.h"
 #include "base/arena.h"
 #include "sandbox/context.h"
@@ -284,6 +285,25 @@ const struct route_body body_key = {
 	.count = ARRAY_LEN(key_fields),
 	.size = sizeof(struct body_key),
 	.defaults = &key_defaults,
+};
+
+static const char *const package_managers[] = { "pip", "npm", "cargo", "go", NULL };
+
+static const struct jv_field packages_fields[] = {
+	FIELD("manager", CHOICE, body_packages, manager, .flags = JV_REQUIRED,
+	      .choices = package_managers),
+	FIELD("packages", STRINGS, body_packages, packages, .flags = JV_REQUIRED, .min = 1,
+	      .max = PACKAGES_MAX, .text_max = PACKAGE_TEXT_MAX,
+	      .help = "names, with versions as the manager writes them"),
+	FIELD("stream", BOOL, body_packages, stream),
+	FIELD("timeout", DURATION, body_packages, timeout_ms, .flags = JV_NULLABLE, .min = 1,
+	      .max = YEAR),
+};
+const struct route_body body_packages = {
+	.name = "PackagesRequest",
+	.fields = packages_fields,
+	.count = ARRAY_LEN(packages_fields),
+	.size = sizeof(struct body_packages),
 };
 
 static const struct jv_field port_fields[] = {

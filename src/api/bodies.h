@@ -107,6 +107,15 @@ struct body_user {
 	} rates;
 };
 
+struct body_packages {
+	int manager; /* enum package_manager */
+	struct jv_strings packages;
+	bool stream;
+	uint64_t timeout_ms;
+};
+
+extern const struct route_body body_packages;
+
 struct body_port {
 	uint32_t port;
 	bool is_public, wake;

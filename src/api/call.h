@@ -43,6 +43,7 @@ struct api {
 	struct buf openapi;          /* the document, once it was asked for */
 	struct ready *ready;         /* owned: what is known about the store's health */
 	struct proxies *proxies;     /* owned: requests on their way to ports of sandboxes */
+	struct list installs;        /* struct install of packages.c */
 };
 
 struct api_call {

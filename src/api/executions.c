@@ -9,6 +9,7 @@
 #include "api/exec_plan.h"
 #include "api/exec_stream.h"
 #include "api/execution_json.h"
+#include "api/executions.h"
 #include "api/feed.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -29,6 +30,8 @@ struct run { /* in the request's arena */
 	bool background, is_stream;
 	struct execution *x;    /* held while the client waits for its end */
 	struct exec_wait *wait; /* owned */
+	void (*began)(void *user, struct execution *x); /* NULL: nobody asks */
+	void *user;
 };
 
 static void reply_result(struct api_call *c, int status, const struct exec_info *info,
@@ -95,6 +98,8 @@ static void started(void *user, struct execution *x, const struct err *err)
 	const struct exec_plan *plan = &run->plan;
 	int r = 0;
 
+	if (run->began)
+		run->began(run->user, err ? NULL : x);
 	if (err)
 		return problem_reply(run->call, err);
 	if (plan->stdin_text)
@@ -109,6 +114,28 @@ static void started(void *user, struct execution *x, const struct err *err)
 	if (run->is_stream)
 		return exec_stream_follow(run->call, x, &run->stream);
 	wait_for(run, x);
+}
+
+void executions_run(struct api_call *c, struct sandbox *sb, const struct exec_request *req,
+		    bool stream, void (*began)(void *user, struct execution *x), void *user)
+{
+	struct run *run = arena_alloc(http_arena(c->http), sizeof(*run));
+	struct sandbox_info info;
+
+	sandbox_info(sb, &info);
+	if (!run || (stream && !call_stream_may_begin(c, info.id))) {
+		began(user, NULL);
+		if (!run)
+			problem_reply(c, &(struct err){ ENOMEM, "execution" });
+		return;
+	}
+	run->call = c;
+	run->plan.req = *req;
+	run->is_stream = stream || call_accepts(c, "text/event-stream");
+	run->stream.is_new = true;
+	run->began = began;
+	run->user = user;
+	exec_start(sb, &run->plan.req, started, run);
 }
 
 void api_exec_start(struct api_call *c)

@@ -94,6 +94,9 @@ void api_grep(struct api_call *c);
 void api_replace(struct api_call *c);
 void api_bundle_get(struct api_call *c);
 void api_bundle_put(struct api_call *c);
+/* packages.c */
+void api_packages_install(struct api_call *c);
+void api_packages_list(struct api_call *c);
 /* ports.c, proxy_door.c */
 void api_port_expose(struct api_call *c);
 void api_port_list(struct api_call *c);

@@ -25,6 +25,9 @@
 static const char about_expose[] =
 	"A port of a sandbox is closed until it is exposed. The token is shown once; exposing the "
 	"port again makes another, and ends what the old one opened.";
+static const char about_packages[] =
+	"Runs pip, npm, cargo or go in the sandbox, with a way out to the registries that are "
+	"configured for it while it runs, and to nothing else.";
 static const char about_proxy[] =
 	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
@@ -154,6 +157,10 @@ static const struct api_route routes[] = {
 	    .query = query_pty, .rate = ROUTE_RATE_EXEC),
 	ROW("GET", BOX "/stream", SCOPE_EXEC, ROUTE_SOCKET, api_stream, NULL,
 	    "Executions over a WebSocket", NULL, .rate = ROUTE_RATE_EXEC),
+	ROW("POST", BOX "/packages", SCOPE_EXEC, 0, api_packages_install, &body_packages,
+	    "Install packages", "Execution", .media = SSE, .bad = { 409 }, .about = about_packages),
+	ROW("GET", BOX "/packages", SCOPE_SANDBOX_READ, 0, api_packages_list, NULL,
+	    "List what was installed", "PackageList"),
 	ROW("POST", BOX "/ports", SCOPE_PORT, 0, api_port_expose, &body_port, "Expose a port",
 	    "ExposedPort", .good = { 201 }, .about = about_expose),
 	ROW("GET", BOX "/ports", SCOPE_PORT, 0, api_port_list, NULL, "List exposed ports",

@@ -455,6 +455,18 @@ static const struct schema_field ready[] = {
 
 /* ---- errors ---- */
 
+/* ---- packages ---- */
+
+static const struct schema_field package[] = {
+	FIELD("executionId", STRING), FIELD("request", OBJECT, .help = "manager and packages"),
+	FIELD("running", BOOL),       FIELD("installed", BOOL, .help = "it has ended well"),
+	FIELD("startedAt", TIME),
+};
+
+static const struct schema_field package_list[] = {
+	FIELD("items", LIST, .ref = "Package"),
+};
+
 /* ---- ports ---- */
 
 #define PORT_FIELDS                                                                  \
@@ -515,6 +527,8 @@ static const struct schema schemas[] = {
 	SCHEMA("ProfileSetting", "One thing that a profile settles", profile_setting),
 	SCHEMA("Profile", "What boxes of it are protected by", profile),
 	SCHEMA("ProfileList", "The security profiles", profile_list),
+	SCHEMA("Package", "A call that installed packages", package),
+	SCHEMA("PackageList", "Installations among the sandbox's last executions", package_list),
 	SCHEMA("Port", "A port that is exposed", port),
 	SCHEMA("ExposedPort", "A port that was just exposed", exposed_port),
 	SCHEMA("PortList", "The exposed ports, by number", port_list),

@@ -47,6 +47,9 @@ struct config {
 	uint64_t max_json_bytes, max_body_bytes;
 	bool metrics_public;
 	const char *domain; /* of ports by host name; NULL: none */
+	/* of packages: the index, and further hosts that it names; none: not configured */
+	struct config_list registry_pip, registry_npm, registry_cargo, registry_go;
+	bool registry_allow_private;
 	/* an identity provider; NULL: none */
 	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
 	const char *jwt_owner_claim;

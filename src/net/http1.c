@@ -31,7 +31,7 @@ struct http1 {
 	bool has_head;
 	char last;         /* byte of the request line; 0 before it */
 	bool is_line_over; /* the request line's */
-	bool is_answer, is_to_head;
+	bool is_answer, is_to_head, is_proxy;
 	struct http1_head head;
 	enum http1_event event; /* what the last callback stopped for */
 	struct str body;
@@ -107,7 +107,8 @@ static int on_version_complete(llhttp_t *ll)
 {
 	const struct http1 *p = ll->data;
 
-	if (ll->http_major != 1 || (ll->http_minor != 1 && !(p->is_answer && ll->http_minor == 0)))
+	if (ll->http_major != 1 ||
+	    (ll->http_minor != 1 && !((p->is_answer || p->is_proxy) && ll->http_minor == 0)))
 		return refuse(ll->data, 505, "only HTTP/1.1 is spoken here");
 	return 0;
 }
@@ -276,6 +277,7 @@ static int check_absolute(struct http1 *p, char *target, const char *host)
 	if (n != strlen(host) || strncasecmp(authority, host, n) != 0)
 		return refuse(p, 400, "the request target names another host than the Host header");
 	p->head.path = authority + n;
+	p->head.is_absolute = strncasecmp(target, "http://", 7) == 0;
 	return 0;
 }
 
@@ -283,9 +285,9 @@ static int check_target(struct http1 *p, const char *host)
 {
 	char *target = p->text.data, *mark;
 
-	if (p->ll.method == HTTP_CONNECT)
-		return refuse(p, 501, "this is no proxy");
 	p->head.path = target;
+	if (p->ll.method == HTTP_CONNECT)
+		return p->is_proxy ? 0 : refuse(p, 501, "this is no proxy");
 	if (target[0] == '*') {
 		if (target[1] != '\0' || p->ll.method != HTTP_OPTIONS)
 			return refuse(p, 400, "the request target is not a path");
@@ -318,9 +320,13 @@ static int check_answer(struct http1 *p, const struct seen *length, const struct
 
 static int check_request(struct http1 *p, const struct seen seen[SEEN_COUNT])
 {
-	/* HTTP/0.9 has no version to complain about on the way. */
-	if (on_version_complete(&p->ll) != 0 ||
-	    check_host(p, seen[HOST].count, seen[HOST].value) != 0 ||
+	bool is_connect = p->ll.method == HTTP_CONNECT && p->is_proxy;
+
+	/* HTTP/0.9 has no version to complain about on the way. Common clients say no Host with
+	 * CONNECT, whose target is one. */
+	if (on_version_complete(&p->ll) != 0)
+		return HPE_USER;
+	if ((!is_connect && check_host(p, seen[HOST].count, seen[HOST].value) != 0) ||
 	    check_body(p, &seen[LENGTH], &seen[ENCODING]) != 0 ||
 	    check_expect(p, &seen[EXPECT]) != 0 || check_target(p, seen[HOST].value) != 0)
 		return HPE_USER;
@@ -424,6 +430,15 @@ struct http1 *http1_create_answers(const struct http_limits *limits)
 	llhttp_init(&p->ll, HTTP_RESPONSE, &settings);
 	p->ll.data = p;
 	p->is_answer = p->is_line_over = true;
+	return p;
+}
+
+struct http1 *http1_create_proxy(const struct http_limits *limits)
+{
+	struct http1 *p = http1_create(limits);
+
+	if (p)
+		p->is_proxy = true;
 	return p;
 }
 

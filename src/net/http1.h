@@ -30,6 +30,7 @@ struct http1_head {
 				follows (to HEAD), -1: chunked or up to the connection's end */
 	bool keep_alive;
 	bool expects_continue;
+	bool is_absolute; /* the target was "http://host/path", and the Host header says the same */
 };
 
 enum http1_event {
@@ -45,6 +46,8 @@ struct http1 *http1_create(const struct http_limits *limits);
 /* For the other side: answers, of HTTP/1.0 too. An interim one (1xx) is a message of its own, and
  * behind a 101 the bytes are not ours any more. */
 struct http1 *http1_create_answers(const struct http_limits *limits);
+/* Requests to a proxy: also of HTTP/1.0, and CONNECT, whose path is "host:port". */
+struct http1 *http1_create_proxy(const struct http_limits *limits);
 /* Before each answer's first byte: whether it is one to HEAD. */
 void http1_expect(struct http1 *p, bool is_head);
 /* The connection has ended: HTTP1_END when the answer ends by that, HTTP1_MORE between two, else

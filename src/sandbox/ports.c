@@ -341,6 +341,7 @@ struct port_use {
 	uint8_t address;
 	uint32_t op; /* while it is being made; 0: it is */
 	bool is_busy;
+	bool is_listener, is_up;
 	int fd; /* owned: came, and done() has not */
 	const struct port_use_ops *ops;
 	void *user;
@@ -371,11 +372,23 @@ static void use_fail(struct port_use *u, const struct err *err)
 	ops->failed(user, err);
 }
 
+static void use_over(struct port_use *u)
+{
+	const struct port_use_ops *ops = u->ops;
+	void *user = u->user;
+
+	use_free(u);
+	ops->ended(user);
+}
+
 static void on_socket(void *user, int fd)
 {
 	struct port_use *u = user;
 
-	u->fd = fd;
+	if (u->is_listener)
+		u->ops->connected(u->user, fd);
+	else
+		u->fd = fd;
 }
 
 static void on_done(void *user, uint64_t count)
@@ -383,7 +396,11 @@ static void on_done(void *user, uint64_t count)
 	struct port_use *u = user;
 	struct err err = { 0 };
 
-	(void)count;
+	if (u->is_listener) {
+		u->is_up = true;
+		u->ops->listening(u->user, (uint16_t)count);
+		return;
+	}
 	u->op = 0;
 	if (u->fd >= 0) {
 		u->ops->connected(u->user, TAKE_FD(u->fd));
@@ -399,9 +416,11 @@ static void on_failed(void *user, int code, const char *text)
 	struct err err = { 0 };
 
 	u->op = 0;
+	if (u->is_listener && u->is_up)
+		return use_over(u);
 	/* Some programs listen on the other loopback only. */
 	if ((code == ECONNREFUSED || code == EADDRNOTAVAIL || code == EAFNOSUPPORT) &&
-	    u->address == ADDRESS_V4) {
+	    u->address == ADDRESS_V4 && !u->is_listener) {
 		u->address = ADDRESS_V6;
 		if (dial(u, &err) == 0)
 			return;
@@ -420,9 +439,14 @@ static const struct guest_callbacks callbacks = { .socket = on_socket,
 static int dial(struct port_use *u, struct err *err)
 {
 	struct guest_connect c = { .port = u->port, .address = u->address };
-	int r = u->sb->guest ? guest_connect(u->sb->guest, &c, &callbacks, u, &u->op, err)
-			     : err_set(err, EPIPE, "the sandbox's box is gone");
+	int r;
 
+	if (!u->sb->guest)
+		return err_set(err, EPIPE, "the sandbox's box is gone");
+	if (u->is_listener)
+		r = guest_listen(u->sb->guest, &c, &callbacks, u, &u->op, err);
+	else
+		r = guest_connect(u->sb->guest, &c, &callbacks, u, &u->op, err);
 	link_kick(u->sb);
 	return r;
 }
@@ -432,8 +456,8 @@ int port_check(const struct sandbox *sb, struct err *err)
 	return sandbox_check_usable(sb, err);
 }
 
-int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
-	      struct port_use **ret, struct err *err)
+static int use_begin(struct sandbox *sb, const struct port_use *like, struct port_use **ret,
+		     struct err *err)
 {
 	struct port_use *u;
 	int r = sandbox_check_usable(sb, err);
@@ -446,9 +470,9 @@ int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops,
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return err_sys(err, ENOMEM, "connection");
-	*u = (struct port_use){
-		.sb = sb, .port = port, .fd = -1, .is_busy = true, .ops = ops, .user = user
-	};
+	*u = *like;
+	u->fd = -1;
+	u->is_busy = true;
 	list_push_back(&sb->port_uses, &u->node);
 	sb->n_port_uses++;
 	sb->n_port_busy++;
@@ -461,6 +485,21 @@ int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops,
 	return 0;
 }
 
+int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
+	      struct port_use **ret, struct err *err)
+{
+	struct port_use like = { .sb = sb, .port = port, .ops = ops, .user = user };
+
+	return use_begin(sb, &like, ret, err);
+}
+
+int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
+		struct port_use **ret, struct err *err)
+{
+	struct port_use like = { .sb = sb, .is_listener = true, .ops = ops, .user = user };
+
+	return use_begin(sb, &like, ret, err);
+}
 
 void port_use_set_busy(struct port_use *u, bool on)
 {
@@ -511,7 +550,7 @@ void ports_end(struct sandbox *sb, uint16_t port)
 		const struct port_use_ops *ops = u->ops;
 		struct err err = { EPIPE, "the port was closed" };
 		void *user = u->user;
-		bool is_dialing = u->op != 0;
+		bool is_dialing = u->op != 0 && !u->is_up;
 
 		if (port == 0)
 			(void)err_set(&err, EPIPE, "the sandbox's box is gone");

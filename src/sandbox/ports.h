@@ -42,7 +42,12 @@ struct port_use_ops {
 	void (*failed)(void *user, const struct err *err);
 	/* After connected(): the box is gone, or the port was closed. The use is gone, too. */
 	void (*ended)(void *user);
+	void (*listening)(void *user, uint16_t port); /* of port_listen() only */
 };
+/* Listens inside on any port of 127.0.0.1: listening() with it, then connected() for each
+ * connection that a program makes to it, until port_use_end(). */
+int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
+		struct port_use **ret, struct err *err);
 /* To 127.0.0.1, or ::1 if nothing listens there. Whether the port is exposed is not asked. -EBUSY:
  * the sandbox is paused or ending; -EAGAIN. */
 int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
