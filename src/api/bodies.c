@@ -47,11 +47,21 @@ static const struct jv_field security[] = {
 	SECURITY("root", PROFILE_ROOT),
 };
 
+static const struct jv_field mounts[] = {
+	FIELD("name", STRING, body_mount, name, .flags = JV_REQUIRED, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+	FIELD("path", STRING, body_mount, path, .flags = JV_REQUIRED, .min = 1,
+	      .max = VOLUME_PATH_MAX),
+	FIELD("readOnly", BOOL, body_mount, read_only),
+};
+
 static const struct jv_field sandbox_fields[] = {
 	FIELD("template", STRING, body_sandbox, template, .max = 128,
 	      .help = "python (default), node, bash, base, or one of your own"),
 	FIELD("runtime", STRING, body_sandbox, runtime, .max = 128,
 	      .help = "another word for template"),
+	FIELD("volumes", OBJECTS, body_sandbox, volumes, .flags = JV_NULLABLE, .max = VOLUMES_MAX,
+	      .sub = mounts, .sub_count = ARRAY_LEN(mounts), .size = sizeof(struct body_mount)),
 	FIELD("snapshot", STRING, body_sandbox, snapshot, .flags = JV_NULLABLE, .min = 1,
 	      .max = SANDBOX_NAME_MAX),
 	FIELD("name", STRING, body_sandbox, name, .flags = JV_NULLABLE, .min = 1,
@@ -328,6 +338,19 @@ const struct route_body body_snapshot = {
 	.count = ARRAY_LEN(snapshot_fields),
 	.size = sizeof(struct body_snapshot),
 	.is_optional = true,
+};
+
+static const struct jv_field volume_fields[] = {
+	FIELD("name", STRING, body_volume, name, .flags = JV_REQUIRED, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+	FIELD("size", SIZE, body_volume, bytes, .flags = JV_REQUIRED, .min = VOLUME_BYTES_MIN,
+	      .max = VOLUME_BYTES_MAX),
+};
+const struct route_body body_volume = {
+	.name = "VolumeRequest",
+	.fields = volume_fields,
+	.count = ARRAY_LEN(volume_fields),
+	.size = sizeof(struct body_volume),
 };
 
 static const struct jv_field fork_fields[] = {

@@ -10,6 +10,11 @@
 
 struct sandbox_pair;
 
+struct body_mount {
+	const char *name, *path;
+	bool read_only;
+};
+
 struct body_sandbox {
 	const char *template, *runtime, *name; /* NULL: absent */
 	bool get_or_create, use_warm_pool;
@@ -17,7 +22,8 @@ struct body_sandbox {
 	struct body_security {
 		const char *chosen[PROFILE_KEY_COUNT]; /* of a custom one; NULL: absent */
 	} security;
-	const char *snapshot; /* NULL: absent */
+	const char *snapshot;      /* NULL: absent */
+	struct jv_objects volumes; /* struct body_mount */
 	uint64_t timeout_ms, idle_ms;
 	struct body_resources {
 		uint32_t cpu_milli, pids;
@@ -34,6 +40,11 @@ struct body_patch {
 
 struct body_snapshot {
 	const char *name; /* NULL: none */
+};
+
+struct body_volume {
+	const char *name;
+	uint64_t bytes;
 };
 
 struct body_fork {
@@ -122,7 +133,7 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
-extern const struct route_body body_snapshot, body_fork;
+extern const struct route_body body_snapshot, body_fork, body_volume;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,

@@ -21,6 +21,11 @@ void api_snapshot_list(struct api_call *c);
 void api_snapshot_get(struct api_call *c);
 void api_snapshot_delete(struct api_call *c);
 void api_sandbox_fork(struct api_call *c);
+/* volumes.c */
+void api_volume_create(struct api_call *c);
+void api_volume_list(struct api_call *c);
+void api_volume_get(struct api_call *c);
+void api_volume_delete(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);

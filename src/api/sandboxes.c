@@ -18,6 +18,7 @@
 #include "net/http.h"
 #include "sandbox/profile.h"
 #include "sandbox/template.h"
+#include "sandbox/volume.h"
 #include "json/jw.h"
 
 #define LIST_DEFAULT 50
@@ -124,8 +125,28 @@ static void created(void *user, struct sandbox *sb, const struct err *err)
 	reply_info(c, info.is_existing ? 200 : 201, &info);
 }
 
+/* False: answered. */
+static bool take_volumes(struct api_call *c, const struct body_sandbox *body,
+			 struct volume_mounts *ret)
+{
+	const struct body_mount *from = body->volumes.items;
+
+	for (size_t i = 0; i < body->volumes.len; i++) {
+		struct volume_mount *to = &ret->items[ret->n++]; /* as many as the table allows */
+
+		if (str_copy(to->name, sizeof(to->name), from[i].name) < 0 ||
+		    str_copy(to->path, sizeof(to->path), from[i].path) < 0) {
+			problem_field(c, "volumes", "a name or path is too long");
+			return false;
+		}
+		to->read_only = from[i].read_only;
+	}
+	return true;
+}
+
 void api_sandbox_create(struct api_call *c)
 {
+	struct volume_mounts volumes = { 0 };
 	const struct body_sandbox *body = c->body;
 	struct arena *a = http_arena(c->http);
 	struct sandbox_request req = {
@@ -134,6 +155,7 @@ void api_sandbox_create(struct api_call *c)
 		.name = body->name ? body->name : "",
 		.get_or_create = body->get_or_create,
 		.snapshot = body->snapshot,
+		.volumes = body->volumes.len > 0 ? &volumes : NULL,
 		.limits = { .memory_bytes = body->resources.memory_bytes,
 			    .disk_bytes = body->resources.disk_bytes,
 			    .cpu_milli = body->resources.cpu_milli,
@@ -153,6 +175,8 @@ void api_sandbox_create(struct api_call *c)
 	if (body->snapshot && (body->template || body->runtime))
 		return problem_field(c, "snapshot",
 				     "a snapshot says what its template was: give one of them");
+	if (!take_volumes(c, body, &volumes))
+		return;
 	if (req.get_or_create && !body->name)
 		return problem_field(c, "name", "getOrCreate needs a name");
 	if ((req.n_env > 0 && !req.env) || (req.n_metadata > 0 && !req.metadata))

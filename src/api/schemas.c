@@ -443,6 +443,22 @@ static const struct schema_field snapshot_list[] = {
 	NEXT,
 };
 
+static const char *const volume_states[] = { "making", "ready", "leaving", NULL };
+
+static const struct schema_field volume[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("owner", STRING),
+	FIELD("size", INT, .help = "bytes"),
+	FIELD("status", STRING, .choices = volume_states),
+	FIELD("createdAt", TIME),
+};
+
+static const struct schema_field volume_list[] = {
+	FIELD("items", LIST, .ref = "Volume"),
+	NEXT,
+};
+
 static const struct schema_field forks[] = {
 	FIELD("items", LIST, .ref = "Sandbox"),
 };
@@ -555,6 +571,8 @@ static const struct schema schemas[] = {
 	SCHEMA("WarmPoolStatus", "How a warm pool does", warm_pool_status),
 	SCHEMA("Snapshot", "What a sandbox had written", snapshot),
 	SCHEMA("SnapshotList", "A page of snapshots, newest first", snapshot_list),
+	SCHEMA("Volume", "A file system that outlives sandboxes", volume),
+	SCHEMA("VolumeList", "A page of volumes, newest first", volume_list),
 	SCHEMA("Forks", "The new sandboxes, all of them running", forks),
 	SCHEMA("Health", "The process answers", alive),
 	SCHEMA("Ready", "Whether there is work to be had", ready),

@@ -142,8 +142,19 @@ static int fill_pairs(struct sandbox *sb, const struct sandbox_request *req,
 	return r < 0 ? r : pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
 }
 
-static int fill_disk(struct sandbox *sb, const struct origin *from, struct err *err)
+static int fill_disk(struct sandbox *sb, const struct sandbox_request *req,
+		     const struct origin *from, struct err *err)
 {
+	int r;
+
+	if (req->volumes) {
+		sb->volumes = *req->volumes;
+		r = volumes_resolve(sb->all, req->owner, &sb->volumes, err);
+		if (r == 0)
+			r = volumes_check(sb, err);
+		if (r < 0)
+			return r;
+	}
 	if (!from->layers)
 		return 0;
 	if (layers_hold(sb->all, from->layers) < 0)
@@ -183,26 +194,25 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
-	r = fill_disk(sb, &from, err);
+	r = fill_disk(sb, req, &from, err);
 	return r < 0 ? r : template_slot(sb->all, t->name, sb->strict, &sb->template_id, err);
 }
 
 void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)
 {
-	const struct launch_spec spec = { .template_id = sb->template_id,
-					  .flags = flags,
-					  .limits = sb->limits,
-					  .tag = sb->id,
-					  .layers = layers_list(&sb->layers) };
+	struct launch_spec spec = { .template_id = sb->template_id,
+				    .flags = flags,
+				    .limits = sb->limits,
+				    .tag = sb->id,
+				    .layers = layers_list(&sb->layers) };
 
+	volumes_fill_spec(&sb->volumes, &spec);
 	ask_provider(sb->all, &(struct ask){ .kind = ASK_CLAIM, .spec = &spec }, then, user);
 }
 
 int create_check_disk(struct sandbox *sb, struct err *err)
 {
-	(void)sb;
-	(void)err;
-	return 0;
+	return volumes_check(sb, err);
 }
 
 /* The live one of that name answers the request. */

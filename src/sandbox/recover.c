@@ -31,6 +31,7 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	if (layers_hold(sb->all, &i.layers) < 0)
 		return -ENOMEM;
 	sb->layers = i.layers;
+	sb->volumes = i.volumes;
 	sb->metadata = i.metadata;
 	sb->limits = i.info.limits;
 	sb->is_warm = i.info.warm;
@@ -406,6 +407,7 @@ static void on_listed(void *user, const struct provider_reply *r)
 	all->recovery.is_listed = true;
 	recover_compare(all, r, true);
 	layers_sweep(all);
+	volumes_settle(all);
 	ask_flush(all);
 	attach_more(all);
 	recover_check(all);

@@ -20,6 +20,7 @@
 #include "sandbox/pool.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/volume.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
 #define NAME_KEY_MAX (SANDBOX_OWNER_MAX + SANDBOX_NAME_MAX + 2)
@@ -311,7 +312,9 @@ static int open_objects(struct sandboxes *all, struct err *err)
 {
 	/* In this order: what comes later names what was before. */
 	static const struct object_kind *const kinds[OBJECTS_COUNT] = {
-		[OBJECTS_POOL] = &pool_kind, [OBJECTS_SNAPSHOT] = &snapshot_kind
+		[OBJECTS_POOL] = &pool_kind,
+		[OBJECTS_SNAPSHOT] = &snapshot_kind,
+		[OBJECTS_VOLUME] = &volume_kind,
 	};
 	int r = 0;
 

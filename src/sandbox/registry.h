@@ -18,6 +18,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox/template.h"
 #include "sandbox/usage.h"
+#include "sandbox/volume.h"
 #include "store/store.h"
 #include "telemetry/metrics.h"
 
@@ -160,6 +161,7 @@ struct sandbox {
 	struct layers layers;       /* below what it writes; held */
 	struct layers stopped;      /* SUSPENDING: what it will be made of; held */
 	bool was_paused;            /* SUSPENDING: before */
+	struct volume_mounts volumes;
 
 	bool is_warm, is_existing;
 	bool is_registered; /* in by_id: holds a reference */

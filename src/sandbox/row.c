@@ -45,6 +45,10 @@ static int write_spec(const struct sandbox *sb, const struct layers *layers, str
 		jw_key(&w, "layers");
 		layers_write(layers, &w);
 	}
+	if (sb->volumes.n > 0) {
+		jw_key(&w, "volumes");
+		volumes_write(&sb->volumes, &w);
+	}
 	jw_object_end(&w);
 	return jw_end(&w);
 }
@@ -147,6 +151,8 @@ static int read_spec(const char *json, struct row_info *ret)
 		return r == -ENOMEM ? r : -EINVAL;
 	row_read_limits(jv_get(jv_root(doc), "limits"), &ret->info.limits);
 	r = layers_read(jv_get(jv_root(doc), "layers"), &ret->layers);
+	if (r == 0)
+		r = volumes_read(jv_get(jv_root(doc), "volumes"), &ret->volumes);
 	(void)jv_free(doc);
 	return r;
 }

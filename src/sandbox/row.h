@@ -23,6 +23,7 @@ struct row_info {
 	struct sandbox_info info; /* texts are borrowed from the row and from here */
 	struct pairs env, metadata;
 	struct layers layers;
+	struct volume_mounts volumes;
 };
 /* -EUCLEAN when it is damaged, -ENOMEM. */
 int row_read(const struct sandbox_row *row, struct row_info *ret);

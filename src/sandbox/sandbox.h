@@ -20,6 +20,7 @@ struct layers;
 struct loop;
 struct metrics;
 struct store;
+struct volume_mounts;
 struct sandboxes; /* the registry: opaque */
 struct sandbox;   /* one: opaque */
 
@@ -85,18 +86,19 @@ struct sandbox_pair {
 
 struct sandbox_request { /* borrowed for the call */
 	const char *owner;
-	const char *key_id;   /* whose key asked; NULL: none's */
-	const char *name;     /* "": none; unique among the owner's live ones */
-	bool get_or_create;   /* with a name: the live one of that name, if there is one */
-	const char *template; /* "": the default */
-	uint8_t profile;      /* enum profile_id */
-	uint32_t strict;      /* of a custom one: enum template_flag */
-	const char *snapshot; /* by id or name, instead of a template; NULL or "": none */
+	const char *key_id;          /* whose key asked; NULL: none's */
+	const char *name;            /* "": none; unique among the owner's live ones */
+	bool get_or_create;          /* with a name: the live one of that name, if there is one */
+	const char *template;        /* "": the default */
+	uint8_t profile;             /* enum profile_id */
+	uint32_t strict;             /* of a custom one: enum template_flag */
+	const char *snapshot;        /* by id or name, instead of a template; NULL or "": none */
 	const struct layers *layers; /* what else it is made of; NULL: nothing. Of forks */
-	struct limits limits; /* 0: the template's */
-	uint64_t timeout_ms;  /* 0: the default */
-	uint64_t idle_ms;     /* 0: the default */
-	bool cold;            /* not from the pool */
+	const struct volume_mounts *volumes; /* without ids; NULL: none */
+	struct limits limits;                /* 0: the template's */
+	uint64_t timeout_ms;                 /* 0: the default */
+	uint64_t idle_ms;                    /* 0: the default */
+	bool cold;                           /* not from the pool */
 	const struct sandbox_pair *env, *metadata;
 	size_t n_env, n_metadata;
 };

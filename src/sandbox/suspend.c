@@ -45,6 +45,16 @@ static void fall_back(struct sandbox *sb, const struct err *err)
 			     on_thawed, sandbox_ref(sb));
 }
 
+/* Only now its volumes are free. A box that is left is found by the next sweep. */
+static void on_box_gone(void *user, const struct provider_reply *r)
+{
+	struct sandbox *sb = user;
+
+	(void)r;
+	sandbox_tell(sb, WAIT_SUSPEND, NULL);
+	sandbox_unref(sb);
+}
+
 static void on_suspended(struct sandbox *sb, int r)
 {
 	struct err err = record_error(r);
@@ -67,8 +77,8 @@ static void on_suspended(struct sandbox *sb, int r)
 	sb->stopped.n = 0;
 	sandbox_set_state(sb, SANDBOX_SUSPENDED);
 	executions_interrupt(sb, "the sandbox was stopped");
-	stop_stranger(sb->all, box_id);
-	sandbox_tell(sb, WAIT_SUSPEND, NULL);
+	ask_provider(sb->all, &(struct ask){ .kind = ASK_DESTROY, .box_id = box_id }, on_box_gone,
+		     sandbox_ref(sb));
 }
 
 static void on_layer(void *user, const struct layers *chain, const struct layer_info *info,

@@ -4,6 +4,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/volume.h"
 
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)
 {
@@ -98,4 +99,21 @@ void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user)
 void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	sandbox_resume(sb, cb, user);
+}
+
+void volume_create(struct sandboxes *all, const char *owner, const char *name, uint64_t bytes,
+		   object_cb cb, void *user)
+{
+	(void)all;
+	(void)owner;
+	(void)name;
+	(void)bytes;
+	refuse(cb, user);
+}
+
+void volume_delete(struct sandboxes *all, const char *id, object_cb cb, void *user)
+{
+	(void)all;
+	(void)id;
+	refuse(cb, user);
 }
