@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "sandbox/context_impl.h"
 #include "sandbox/context_say.h"
+#include "sandbox/quota.h"
+#include "sandbox/usage.h"
 
 #define SEND_PIECE (32u << 10)
 
@@ -42,6 +44,8 @@ static void end_run(struct context_run *run, enum context_status status)
 {
 	struct context_event e = { .type = CONTEXT_END, .data = "", .end = &run->end };
 
+	if (run->began_ns > 0)
+		usage_run(run->c->sb);
 	run->end.status = status;
 	run->end.truncated = run->is_truncated;
 	run->end.cwd = run->cwd;
@@ -403,6 +407,8 @@ int context_run(struct context *c, const struct context_code *code, context_even
 	struct context_run *run;
 	int r = check(c, code, err);
 
+	if (r == 0) /* counts as an execution does */
+		r = quota_take(c->sb->all, c->sb->owner, QUOTA_EXECUTIONS, 1, err);
 	if (r < 0)
 		return r;
 	run = calloc(1, sizeof(*run));
@@ -410,6 +416,7 @@ int context_run(struct context *c, const struct context_code *code, context_even
 		run->code = malloc(code->len + 1);
 	if (!run || !run->code) {
 		free(run);
+		quota_give(c->sb->all, c->sb->owner, QUOTA_EXECUTIONS, 1);
 		return err_sys(err, ENOMEM, "run");
 	}
 	memcpy(run->code, code->code, code->len);

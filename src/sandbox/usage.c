@@ -99,6 +99,13 @@ void usage_execution(struct execution *x)
 	put(x->sb);
 }
 
+void usage_run(struct sandbox *sb)
+{
+	accrue(sb);
+	sb->usage.executions++;
+	put(sb);
+}
+
 void usage_checkpoint(struct sandboxes *all)
 {
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {

@@ -25,5 +25,7 @@ int usage_load(struct sandboxes *all, struct err *err);
 void usage_settle(struct sandbox *sb);
 /* One of its executions has ended. */
 void usage_execution(struct execution *x);
+/* A run of one of its contexts has: the interpreter's own time is counted when that ends. */
+void usage_run(struct sandbox *sb);
 /* Writes what has changed of all that run. */
 void usage_checkpoint(struct sandboxes *all);

@@ -195,6 +195,7 @@ static void a_run_tells_what_was_written_and_shown_and_ends_when_both_streams_ha
 	say(&p, 2, "more");
 	say_frame(&p, 2, token, 'e', "");
 	assert_int_equal(t.ends, 1);
+	assert_int_equal(p.sb->usage.executions, 1); /* as an execution does */
 	assert_int_equal(t.status, CONTEXT_OK);
 	assert_string_equal(t.text, "o(hi\n)e(oops\n)r({\"text\":\"2\"})e(more)");
 	assert_int_equal(state_of(p.c), CONTEXT_IDLE);
