@@ -3,6 +3,13 @@
 #include "cli/client.h"
 #include "cli/command.h"
 
+/* A row that needs no more words. */
+#define PLAIN(name_, operands_, summary_, opts_, run_)                                    \
+	{                                                                                 \
+		.name = name_, .operands = operands_, .summary = summary_, .opts = opts_, \
+		.mixed = true, .run = run_                                                \
+	}
+
 const struct command commands[] = {
 	{
 		.name = "exec",
@@ -270,8 +277,9 @@ const struct command commands[] = {
 		.name = "audit verify",
 		.operands = "[FILE]",
 		.summary = "Check that the audit log is as it was written",
-		.details = "Of the daemon, or of a file that holt audit export made. Names the first "
-			   "line that is\nnot as it was, and ends with 1.\n",
+		.details =
+			"Of the daemon, or of a file that holt audit export made. Names the first "
+			"line that is\nnot as it was, and ends with 1.\n",
 		.opts = audit_verify_opts,
 		.mixed = true,
 		.run = cmd_audit_verify,
@@ -351,6 +359,27 @@ const struct command commands[] = {
 		.mixed = true,
 		.run = cmd_user_rm,
 	},
+	PLAIN("sandbox stop", "ID...", "End the boxes of sandboxes, and keep their files",
+	      client_opts, cmd_sandbox_stop),
+	PLAIN("sandbox start", "ID...", "Give stopped sandboxes boxes again", client_opts,
+	      cmd_sandbox_start),
+	PLAIN("snapshot create", "ID", "Keep what a sandbox has written, and print its id",
+	      snapshot_create_opts, cmd_snapshot_create),
+	PLAIN("snapshot ls", "", "List snapshots", client_opts, cmd_snapshot_ls),
+	PLAIN("snapshot rm", "ID...", "Forget snapshots", client_opts, cmd_snapshot_rm),
+	PLAIN("fork", "ID", "Make sandboxes with the same files, and print their ids", fork_opts,
+	      cmd_fork),
+	PLAIN("volume create", "NAME", "Make a volume, and print its id", volume_create_opts,
+	      cmd_volume_create),
+	PLAIN("volume ls", "", "List volumes", client_opts, cmd_volume_ls),
+	PLAIN("volume rm", "ID...", "Remove volumes and what they hold", client_opts,
+	      cmd_volume_rm),
+	PLAIN("pool create", "NAME", "Keep finished boxes of a template", pool_create_opts,
+	      cmd_pool_create),
+	PLAIN("pool set", "NAME", "Change a warm pool", pool_set_opts, cmd_pool_set),
+	PLAIN("pool ls", "", "List the warm pools", client_opts, cmd_pool_ls),
+	PLAIN("pool rm", "NAME...", "Keep no more than is usual", client_opts, cmd_pool_rm),
+	PLAIN("pool status", "NAME", "Say how a warm pool does", client_opts, cmd_pool_status),
 	{
 		.name = "pool",
 		.operands = "",

@@ -1,4 +1,4 @@
-/* What is done to sandboxes that are there: inspect, rm, pause, resume. */
+/* What is done to sandboxes that are there: inspect, rm, pause, resume, stop, start. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -63,6 +63,24 @@ static int resume_each(struct client *c, void *args, int n, char **ids, struct e
 	return act_on_each(&act, n, ids);
 }
 
+static int stop_each(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	struct act act = { "POST", "sandboxes/%/stop", c, NULL, 0 };
+
+	(void)args;
+	(void)err;
+	return act_on_each(&act, n, ids);
+}
+
+static int start_each(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	struct act act = { "POST", "sandboxes/%/start", c, NULL, 0 };
+
+	(void)args;
+	(void)err;
+	return act_on_each(&act, n, ids);
+}
+
 static int inspect(struct client *c, void *args, int n, char **ids, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
@@ -101,6 +119,22 @@ int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv)
 {
 	struct act_args args = { 0 };
 	struct client_task task = { &args, &args.client, 1, IDS_MAX, resume_each };
+
+	return client_run(cmd, argc, argv, &task);
+}
+
+int cmd_sandbox_stop(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 1, IDS_MAX, stop_each };
+
+	return client_run(cmd, argc, argv, &task);
+}
+
+int cmd_sandbox_start(const struct command *cmd, int argc, char **argv)
+{
+	struct act_args args = { 0 };
+	struct client_task task = { &args, &args.client, 1, IDS_MAX, start_each };
 
 	return client_run(cmd, argc, argv, &task);
 }

@@ -1,0 +1,38 @@
+"""snapshot, fork, stop, start, volume and pool from the command line."""
+import pytest
+
+from support.daemon import IS_ROOT
+
+
+def test_a_snapshot_is_made_listed_and_removed(cli):
+    box = cli.must("sandbox", "create", "--template", "bash").strip()
+    ident = cli.must("snapshot", "create", "--name", "cli", box).strip()
+    assert ident in cli.must("snapshot", "ls")
+    assert cli.json("snapshot", "ls", "--json")[0]["name"] == "cli"
+    forks = cli.must("fork", "--count", "2", "--name", "twin", box).split()
+    assert len(forks) == 2
+    cli.must("sandbox", "stop", box)
+    assert '"suspended"' in cli.must("sandbox", "inspect", "--json", box)
+    cli.must("sandbox", "start", box)
+    assert '"running"' in cli.must("sandbox", "inspect", "--json", box)
+    cli.must("snapshot", "rm", "cli")
+    cli.must("sandbox", "rm", box, *forks)
+
+
+def test_a_pool_is_made_changed_and_removed(cli):
+    cli.must("pool", "create", "cli-pool", "--template", "bash", "--min", "1", "--max", "2")
+    assert "cli-pool" in cli.must("pool", "ls")
+    cli.must("pool", "set", "cli-pool", "--max", "3")
+    assert cli.json("pool", "ls", "--json")[0]["maxSize"] == 3
+    assert "target" in cli.json("pool", "status", "--json", "cli-pool")
+    cli.must("pool", "rm", "cli-pool")
+    assert "cli-pool" not in cli.must("pool", "ls")
+    assert "TEMPLATE" in cli.must("pool")
+
+
+def test_a_volume_is_made_listed_and_removed(cli):
+    if not IS_ROOT:
+        pytest.skip("volumes need root")
+    cli.must("volume", "create", "cli-data", "--size", "16M")
+    assert "cli-data" in cli.must("volume", "ls")
+    cli.must("volume", "rm", "cli-data")
