@@ -42,7 +42,7 @@ const struct opt bench_opts[] = {
 	  .type = OPT_LIST,
 	  .arg = "NAME",
 	  .help = "cold, warm, live, python, numpy, node, throughput, idle, crowd, "
-		  "health, proxy, api, fleet, flow, peers",
+		  "health, proxy, api, fleet, flow, fork, peers",
 	  .offset = offsetof(struct bench_args, only) },
 	{ .name = "load-wait",
 	  .type = OPT_DURATION,
@@ -80,6 +80,7 @@ static const struct experiment {
 	{ "api", bench_api, false },
 	{ "fleet", bench_fleet, false },
 	{ "flow", bench_flow, false },
+	{ "fork", bench_fork, false },
 	{ "peers", bench_peers, true },
 };
 #define EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))

@@ -139,7 +139,8 @@ static void a_box_begins_with_what_another_has_written(void **state)
 	claim(r, HOST, L1, NULL, &b);
 	rig_expect(
 		r, &b,
-		"cd /workspace; cat d/f d/s /home/user/h; stat -c '%a %U %h %Y %n' d/f; stat -c '%a %F' d "
+		"cd /workspace; cat d/f d/s /home/user/h; stat -c '%a %U %h %Y %n' d/f; stat -c "
+		"'%a %F' d "
 		"d/p; stat -c %s hole; ls /tmp; python3 -c 'import os; print(os.getxattr(\"d/f\", "
 		"\"user.x\"))'",
 		"one\none\nh\n644 user 2 1000000 d/f\n751 directory\n644 "
