@@ -37,16 +37,13 @@ static void refuse(struct api_call *c)
 
 /* ---- by path ---- */
 
-static bool param_port(struct api_call *c, uint16_t *ret)
+/* 0: it is none. */
+static uint16_t param_port(struct api_call *c)
 {
-	uint32_t port;
+	uint32_t port = 0;
 
-	if (parse_u32(call_param(c, "port"), 1, UINT16_MAX, &port) < 0) {
-		problem_status(c, 404, "there is no port '%.16s'", call_param(c, "port"));
-		return false;
-	}
-	*ret = (uint16_t)port;
-	return true;
+	(void)parse_u32(call_param(c, "port"), 1, UINT16_MAX, &port);
+	return (uint16_t)port;
 }
 
 /* Behind "/api/v1/sandboxes/:id/ports/:port". */
@@ -76,8 +73,7 @@ void api_port_proxy(struct api_call *c)
 	const struct port_info *port;
 	struct sandbox *sb;
 
-	if (!param_port(c, &t.port))
-		return;
+	t.port = param_port(c);
 	if (has_key)
 		sb = call_sandbox(c);
 	else
@@ -88,7 +84,7 @@ void api_port_proxy(struct api_call *c)
 	if (!has_key && (!port || !(port->is_public || has_token(c, port))))
 		return refuse(c);
 	if (!port)
-		return problem_status(c, 404, "port %u is not exposed", t.port);
+		return problem_status(c, 404, "port %.16s is not exposed", call_param(c, "port"));
 	t.path = rest_of(http_path(c->http));
 	if (!t.path)
 		return redirect(c);
