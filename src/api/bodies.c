@@ -283,7 +283,7 @@ static const struct jv_field key_fields[] = {
 	FIELD("role", CHOICE, body_key, role, .choices = roles),
 	FIELD("owner", STRING, body_key, owner, .min = 1, .max = SANDBOX_OWNER_MAX,
 	      .help = "the caller's own unless given"),
-	FIELD("scopes", STRINGS, body_key, scopes, .max = SCOPES_MAX, .text_max = 32,
+	FIELD("scopes", STRINGS, body_key, scopes, .min = 1, .max = SCOPES_MAX, .text_max = 32,
 	      .help = "no more than these of what the role gives; none: all of it"),
 	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = 10 * YEAR, .help = "it never expires unless given"),
@@ -372,7 +372,7 @@ const struct route_body body_fork = {
 
 static const struct jv_field token_fields[] = {
 	FIELD("name", STRING, body_key, name, .min = 1, .max = 64),
-	FIELD("scopes", STRINGS, body_key, scopes, .max = SCOPES_MAX, .text_max = 32,
+	FIELD("scopes", STRINGS, body_key, scopes, .min = 1, .max = SCOPES_MAX, .text_max = 32,
 	      .help = "of sandbox:read, exec, file:read, file:write and port; none: all of them"),
 	FIELD("expiresIn", DURATION, body_key, expires_in_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = 10 * YEAR, .help = "no later than the sandbox"),

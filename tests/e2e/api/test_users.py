@@ -178,6 +178,7 @@ def test_tokens_are_listed_and_revoked_by_sandbox(api, user, key_for):
     token.get(f"/sandboxes/{box.id}").error(403, "forbidden")
     token.post(f"/sandboxes/{box.id}/execute", {"type": "command", "content": "true"}).must(200)
     ann.post(path, {"scopes": ["sandbox:write"]}).error(400, field="scopes")
+    ann.post(path, {"scopes": []}).error(400, field="scopes")
     ann.delete(f"/sandboxes/{other.id}/tokens/{made['id']}").error(404, "not_found")
     user("bob-7").get(path).error(404, "not_found")
     ann.delete(f"{path}/{made['id']}").must(204)
