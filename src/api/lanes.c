@@ -114,7 +114,9 @@ static void on_ended(void *user)
 		ops->ended(to);
 }
 
-static const struct port_use_ops use_ops = { on_connected, on_failed, on_ended };
+static const struct port_use_ops use_ops = { .connected = on_connected,
+					     .failed = on_failed,
+					     .ended = on_ended };
 
 static struct lane *take_resting(struct lanes *all, const struct sandbox *sb, uint16_t port)
 {
