@@ -103,7 +103,7 @@ static void no_viewer_can_change_anything(void **state)
 
 		if (strcmp(route->method, "GET") != 0 || route->flags & ROUTE_SOCKET)
 			assert_int_not_equal(route->scope & ~viewer, 0);
-		if (route->flags & ROUTE_PUBLIC)
+		if (route->flags & ROUTE_PUBLIC && strcmp(route->pattern, "/api/v1/openapi.json"))
 			assert_null(strstr(route->pattern, "/api/"));
 		assert_non_null(rows[i].summary);
 	}
@@ -195,7 +195,6 @@ static void bodies_are_read_strictly(void **state)
 		{ "{\"runtime\":\"node\",\"template\":\"python\"}", 400, "\"field\":\"runtime\"" },
 		{ "{\"getOrCreate\":true}", 400, "\"field\":\"name\"" },
 		{ "{\"securityLevel\":\"high\"}", 400, "gVisor" },
-		{ "{\"securityLevel\":\"custom\"}", 400, "\"field\":\"securityLevel\"" },
 		{ "{\"securityLevel\":\"low\"}", 400, "\"field\":\"securityLevel\"" },
 		{ "{\"networkAccess\":\"full\"}", 400, "\"field\":\"networkAccess\"" },
 		{ "{\"networkAccess\":{\"egress\":[]}}", 400, "\"field\":\"networkAccess\"" },
@@ -305,7 +304,7 @@ static void an_errno_becomes_one_answer(void **state)
 		{ ERANGE, 400, "invalid_request", true },
 		{ EREMOTEIO, 503, "service_unavailable", true },
 		{ EFAULT, 500, "internal_error", false },
-		{ ENOTSUP, 500, "internal_error", false },
+		{ EOPNOTSUPP, 409, "conflict", true },
 	};
 	struct api_rig *rig = *state;
 
