@@ -90,6 +90,18 @@ static void every_route_wants_the_scope_in_its_row(void **state)
 	}
 }
 
+/* A question that is too long for a URL is no change. */
+static bool is_question(const struct route *route)
+{
+	static const char *const ends[] = { "/find", "/grep", "/bundle" };
+	const char *end = strrchr(route->pattern, '/');
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (strcmp(route->method, "POST") == 0 && strcmp(end, ends[i]) == 0)
+			return true;
+	return strcmp(route->method, "GET") == 0 && !(route->flags & ROUTE_SOCKET);
+}
+
 /* What the table promises: a route that changes something needs more than a viewer has. */
 static void no_viewer_can_change_anything(void **state)
 {
@@ -101,7 +113,7 @@ static void no_viewer_can_change_anything(void **state)
 	for (size_t i = 0; i < n; i++) {
 		const struct route *route = &rows[i].route;
 
-		if (strcmp(route->method, "GET") != 0 || route->flags & ROUTE_SOCKET)
+		if (!is_question(route))
 			assert_int_not_equal(route->scope & ~viewer, 0);
 		if (route->flags & ROUTE_PUBLIC && strcmp(route->pattern, "/api/v1/openapi.json"))
 			assert_null(strstr(route->pattern, "/api/"));
