@@ -10,6 +10,8 @@ void api_health(struct api_call *c);
 void api_metrics(struct api_call *c);
 /* openapi.c */
 void api_openapi(struct api_call *c);
+/* sandbox_usage.c */
+void api_sandbox_usage(struct api_call *c);
 /* profiles.c */
 void api_profile_list(struct api_call *c);
 void api_profile_get(struct api_call *c);

@@ -57,6 +57,8 @@ static const struct api_route routes[] = {
 	ROW("GET", BOX, SCOPE_SANDBOX_READ, 0, api_sandbox_get, NULL, "One sandbox", "Sandbox"),
 	ROW("GET", BOX "/status", SCOPE_SANDBOX_READ, 0, api_sandbox_status, NULL,
 	    "One sandbox's state", "SandboxStatus"),
+	ROW("GET", BOX "/usage", SCOPE_SANDBOX_READ, 0, api_sandbox_usage, NULL,
+	    "What a sandbox takes just now", "SandboxUsage"),
 	ROW("PATCH", BOX, SCOPE_SANDBOX_WRITE, 0, api_sandbox_patch, &body_patch,
 	    "Change a sandbox's time to live or metadata", "Sandbox"),
 	ROW("DELETE", BOX, SCOPE_SANDBOX_WRITE, 0, api_sandbox_delete, NULL, "End a sandbox", NULL),

@@ -278,6 +278,14 @@ static const struct schema_field bundle[] = {
 	FIELD("files", LIST, .ref = "BundleFile", .help = "in the order of the request"),
 };
 
+static const struct schema_field sandbox_usage[] = {
+	FIELD("cpuSeconds", NUMBER, .help = "since its box was made"),
+	FIELD("memory", INT, .help = "bytes, with what it has written"),
+	FIELD("memoryPeak", INT),
+	FIELD("processes", INT, .help = "and threads"),
+	FIELD("outOfMemoryKills", INT),
+};
+
 static const struct schema_field profile_setting[] = {
 	FIELD("name", STRING),
 	FIELD("value", STRING),
@@ -540,6 +548,7 @@ static const struct schema schemas[] = {
 	SCHEMA("ReplaceResult", "What a replace has changed", replace_result),
 	SCHEMA("BundleFile", "A file of several, or why it is not there", bundle_file),
 	SCHEMA("Bundle", "Several files", bundle),
+	SCHEMA("SandboxUsage", "What a sandbox takes just now", sandbox_usage),
 	SCHEMA("ProfileSetting", "One thing that a profile settles", profile_setting),
 	SCHEMA("Profile", "What boxes of it are protected by", profile),
 	SCHEMA("ProfileList", "The security profiles", profile_list),

@@ -297,6 +297,49 @@ void sandbox_list(struct sandboxes *all, const struct sandbox_filter *f, list_cb
 	later_post(all, &l->later, run_list);
 }
 
+/* ---- what it takes ---- */
+
+struct look {
+	void (*cb)(void *user, const struct box_usage *usage, const struct err *err);
+	void *user;
+};
+
+static void on_usage(void *user, const struct provider_reply *r)
+{
+	struct look *l = user;
+	struct err err;
+
+	if (r->code < 0) {
+		err = ask_error(r);
+		l->cb(l->user, NULL, &err);
+	} else {
+		l->cb(l->user, &r->usage, NULL);
+	}
+	free(l);
+}
+
+void sandbox_usage(struct sandbox *sb,
+		   void (*cb)(void *user, const struct box_usage *usage, const struct err *err),
+		   void *user)
+{
+	struct look *l = malloc(sizeof(*l));
+	struct err err = { 0 };
+
+	if (l && sb->box_id[0]) {
+		*l = (struct look){ cb, user };
+		ask_provider(sb->all,
+			     &(struct ask){ .kind = ASK_USAGE, .box_id = sb->box_id, .drop = free },
+			     on_usage, l);
+		return;
+	}
+	if (l)
+		(void)err_set(&err, EBUSY, "the sandbox is %s", state_name(sb->state));
+	else
+		(void)err_sys(&err, ENOMEM, "usage");
+	free(l);
+	cb(user, NULL, &err);
+}
+
 /* ---- pools ---- */
 
 struct pool_get {

@@ -138,6 +138,12 @@ void sandbox_get(struct sandboxes *all, const char *id_or_name, const char *owne
 		 void (*cb)(void *user, const struct sandbox_info *info, const struct err *err),
 		 void *user);
 
+/* What its box takes now, with disk as part of the memory. EBUSY: it has no box. */
+struct box_usage;
+void sandbox_usage(struct sandbox *sb,
+		   void (*cb)(void *user, const struct box_usage *usage, const struct err *err),
+		   void *user);
+
 struct sandbox_filter {
 	const char *owner;    /* NULL: anybody's */
 	unsigned states;      /* bits 1 << enum sandbox_state; 0: the live ones */

@@ -267,6 +267,16 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 	call_sandbox_cb(sb->all, sb, cb, user);
 }
 
+void sandbox_usage(struct sandbox *sb,
+		   void (*cb)(void *user, const struct box_usage *usage, const struct err *err),
+		   void *user)
+{
+	struct box_usage used = { .cpu_us = 1500000, .memory_bytes = 4096, .pids = 3 };
+
+	(void)sb;
+	cb(user, &used, NULL);
+}
+
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	sb->state = SANDBOX_PAUSED;

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from support.daemon import Daemon, until
+from support.daemon import IS_ROOT, Daemon, until
 
 ID = re.compile(r"^[a-z0-9]{20}$")
 FIELDS = ["id", "name", "status", "reason", "template", "runtime", "securityLevel", "networkAccess",
@@ -458,3 +458,14 @@ def test_a_page_of_large_sandboxes_ends_early_and_the_next_goes_on(api):
             seen += [item["id"] for item in answer.json["items"]]
             cursor, pages = answer.json["nextCursor"], pages + 1
         assert pages == 2 and len(seen) == 50 and set(seen) == made
+
+
+def test_what_a_sandbox_takes_is_told(box):
+    before = box.api.get(f"{box.path}/usage").must(200).json
+    assert list(before) == ["cpuSeconds", "memory", "memoryPeak", "processes", "outOfMemoryKills"]
+    box.run("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    box.execute("sleep 100", background=True).must(202)
+    after = box.api.get(f"{box.path}/usage").must(200).json
+    assert after["cpuSeconds"] >= before["cpuSeconds"] and after["outOfMemoryKills"] == 0
+    if IS_ROOT:
+        assert after["cpuSeconds"] > before["cpuSeconds"] and after["processes"] >= 2 and after["memory"] > 0
