@@ -7,16 +7,7 @@
 int launcher_template_drop(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
 			   struct err *err)
 {
-	struct ask a = { .type = L_TEMPLATE_DROP, .fd = -1, .cb = cb, .user = user };
-	uint8_t frame[FRAME_MAX];
-	struct wr w;
-
-	a.id = launcher_next_id(l);
-	wire_begin(&w, frame, sizeof(frame), a.type, a.id);
-	wr_u32(&w, template_id);
-	a.frame = frame;
-	a.size = wire_finish(&w);
-	return launcher_ask(l, &a, err);
+	return launcher_ask_template(l, L_TEMPLATE_DROP, template_id, cb, user, err);
 }
 
 int launcher_snapshot(struct launcher *l, const struct snapshot_spec *s, provider_cb cb, void *user,

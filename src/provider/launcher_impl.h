@@ -78,6 +78,9 @@ int launcher_ask_plain(struct launcher *l, struct ask *a, struct err *err);
 int launcher_ask_id(struct launcher *l, struct ask *a, const char *id, struct err *err);
 /* Sends or queues it; the answer is the callback's. */
 int launcher_ask(struct launcher *l, const struct ask *a, struct err *err);
+/* A request that is about a template and says nothing else. */
+int launcher_ask_template(struct launcher *l, enum launch_type type, uint32_t template_id,
+			  provider_cb cb, void *user, struct err *err);
 /* Handles one frame: 1; 0 when none is there; a negative errno when it is over. */
 int launcher_receive(struct launcher *l);
 /* What a request's list is made of: true and the frame is read into it (0, -EPROTO, -E2BIG,

@@ -71,10 +71,10 @@ int launcher_pool(struct launcher *l, const struct pool_spec *p, provider_cb cb,
 	return launcher_ask(l, &a, err);
 }
 
-int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
-			struct err *err)
+int launcher_ask_template(struct launcher *l, enum launch_type type, uint32_t template_id,
+			  provider_cb cb, void *user, struct err *err)
 {
-	struct ask a = { .type = L_POOL_STATE, .fd = -1, .cb = cb, .user = user };
+	struct ask a = { .type = type, .fd = -1, .cb = cb, .user = user };
 	uint8_t frame[SMALL_FRAME_MAX];
 	struct wr w;
 
@@ -84,6 +84,12 @@ int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb
 	a.frame = frame;
 	a.size = wire_finish(&w);
 	return launcher_ask(l, &a, err);
+}
+
+int launcher_pool_state(struct launcher *l, uint32_t template_id, provider_cb cb, void *user,
+			struct err *err)
+{
+	return launcher_ask_template(l, L_POOL_STATE, template_id, cb, user, err);
 }
 
 int launcher_claim(struct launcher *l, const struct launch_spec *spec, provider_cb cb, void *user,

@@ -81,14 +81,6 @@ static void on_frozen(void *user, const struct provider_reply *reply)
 	sandbox_unref(sb);
 }
 
-static void answer_busy(struct sandbox *sb, struct answer *a)
-{
-	struct err err = { 0 };
-
-	(void)err_set(&err, EBUSY, "the sandbox is %s", state_name(sb->state));
-	answer_give(a, NULL, &err);
-}
-
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	struct answer *a = answer_create(sb->all, cb, user);
@@ -100,7 +92,7 @@ void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user)
 	} else if (sb->state == SANDBOX_PAUSING) {
 		(void)sandbox_wait(sb, WAIT_PAUSE, a);
 	} else if (sb->state != SANDBOX_RUNNING) {
-		answer_busy(sb, a);
+		answer_busy(a, sb);
 	} else {
 		(void)sandbox_wait(sb, WAIT_PAUSE, a);
 		sandbox_set_state(sb, SANDBOX_PAUSING);
@@ -165,7 +157,7 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 	} else if (sb->state == SANDBOX_RESUMING) {
 		(void)sandbox_wait(sb, WAIT_RESUME, a);
 	} else if (sb->state != SANDBOX_PAUSED) {
-		answer_busy(sb, a);
+		answer_busy(a, sb);
 	} else if (quota_admit(sb, SANDBOX_RESUMING, &err) < 0) {
 		answer_give(a, NULL, &err);
 	} else {
@@ -219,7 +211,7 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 		return;
 	if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED &&
 	    sb->state != SANDBOX_SUSPENDED) {
-		answer_busy(sb, a);
+		answer_busy(a, sb);
 		return;
 	}
 	r = apply(sb, p, &err);

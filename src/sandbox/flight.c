@@ -86,6 +86,14 @@ void answer_give(struct answer *a, struct sandbox *sb, const struct err *err)
 	later_post(a->all, &a->later, run_answer);
 }
 
+void answer_busy(struct answer *a, const struct sandbox *sb)
+{
+	struct err err = { 0 };
+
+	(void)err_set(&err, EBUSY, "the sandbox is %s", state_name(sb->state));
+	answer_give(a, NULL, &err);
+}
+
 int sandbox_wait(struct sandbox *sb, enum wait_kind kind, struct answer *a)
 {
 	struct err err = { 0 };

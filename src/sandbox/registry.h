@@ -69,7 +69,8 @@ struct answer;
 struct answer *answer_create(struct sandboxes *all, sandbox_cb cb, void *user);
 /* In the next turn. sb may be NULL; err NULL: success. */
 void answer_give(struct answer *a, struct sandbox *sb, const struct err *err);
-void answer_drop(struct answer *a);          /* without a word; takes NULL */
+void answer_busy(struct answer *a, const struct sandbox *sb); /* its state does not allow it */
+void answer_drop(struct answer *a);                           /* without a word; takes NULL */
 void answer_mark_existing(struct answer *a); /* sandbox_info() will say is_existing to this one */
 
 /* ---- the registry ---- */

@@ -121,14 +121,6 @@ static void on_frozen(void *user, const struct provider_reply *r)
 	}
 }
 
-static void answer_busy(struct sandbox *sb, struct answer *a)
-{
-	struct err err = { 0 };
-
-	(void)err_set(&err, EBUSY, "the sandbox is %s", state_name(sb->state));
-	answer_give(a, NULL, &err);
-}
-
 void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	struct answer *a = answer_create(sb->all, cb, user);
@@ -140,7 +132,7 @@ void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user)
 	} else if (sb->state == SANDBOX_SUSPENDING) {
 		(void)sandbox_wait(sb, WAIT_SUSPEND, a);
 	} else if (sb->state != SANDBOX_RUNNING && sb->state != SANDBOX_PAUSED) {
-		answer_busy(sb, a);
+		answer_busy(a, sb);
 	} else {
 		sb->was_paused = sb->state == SANDBOX_PAUSED;
 		(void)sandbox_wait(sb, WAIT_SUSPEND, a);
@@ -225,7 +217,7 @@ void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
 	} else if (sb->state == SANDBOX_STARTING) {
 		(void)sandbox_wait(sb, WAIT_START, a);
 	} else if (sb->state != SANDBOX_SUSPENDED) {
-		answer_busy(sb, a);
+		answer_busy(a, sb);
 	} else if (quota_admit(sb, SANDBOX_STARTING, &err) < 0 || create_check_disk(sb, &err) < 0 ||
 		   template_slot(sb->all, sb->template, sb->strict, &sb->template_id, &err) < 0) {
 		answer_give(a, NULL, &err);
