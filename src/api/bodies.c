@@ -10,6 +10,7 @@
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_own.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
 
@@ -338,6 +339,26 @@ const struct route_body body_snapshot = {
 	.count = ARRAY_LEN(snapshot_fields),
 	.size = sizeof(struct body_snapshot),
 	.is_optional = true,
+};
+
+static const struct jv_field template_fields[] = {
+	FIELD("name", STRING, body_template, name, .flags = JV_REQUIRED, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+	FIELD("description", STRING, body_template, about, .flags = JV_NULLABLE,
+	      .max = TEMPLATE_ABOUT_MAX),
+	FIELD("from", STRING, body_template, from, .flags = JV_NULLABLE, .min = 1, .max = 128),
+	FIELD("snapshot", STRING, body_template, snapshot, .flags = JV_NULLABLE, .min = 1,
+	      .max = SANDBOX_NAME_MAX),
+	FIELD("resources", OBJECT, body_template, resources, .flags = JV_NULLABLE, .sub = resources,
+	      .sub_count = ARRAY_LEN(resources)),
+	FIELD("env", PAIRS, body_template, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
+	      .text_max = ENV_VALUE_MAX),
+};
+const struct route_body body_template = {
+	.name = "TemplateRequest",
+	.fields = template_fields,
+	.count = ARRAY_LEN(template_fields),
+	.size = sizeof(struct body_template),
 };
 
 static const struct jv_field volume_fields[] = {

@@ -47,6 +47,12 @@ struct body_volume {
 	uint64_t bytes;
 };
 
+struct body_template {
+	const char *name, *about, *from, *snapshot; /* but for name: NULL: absent */
+	struct body_resources resources;
+	struct jv_pairs env;
+};
+
 struct body_fork {
 	uint32_t count;
 	const char *name; /* NULL: none */
@@ -133,7 +139,7 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
-extern const struct route_body body_snapshot, body_fork, body_volume;
+extern const struct route_body body_snapshot, body_fork, body_volume, body_template;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,

@@ -28,6 +28,13 @@ void api_volume_create(struct api_call *c);
 void api_volume_list(struct api_call *c);
 void api_volume_get(struct api_call *c);
 void api_volume_delete(struct api_call *c);
+/* templates.c */
+void api_template_create(struct api_call *c);
+void api_template_list(struct api_call *c);
+void api_template_get(struct api_call *c);
+void api_template_delete(struct api_call *c);
+void api_runtime_list(struct api_call *c);
+void api_runtime_get(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);

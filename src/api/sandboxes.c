@@ -18,6 +18,7 @@
 #include "net/http.h"
 #include "sandbox/profile.h"
 #include "sandbox/template.h"
+#include "sandbox/template_own.h"
 #include "sandbox/volume.h"
 #include "json/jw.h"
 
@@ -92,6 +93,10 @@ static bool find_template(struct api_call *c, const struct body_sandbox *body, c
 			      "template and runtime are two names of one thing: give "
 			      "one of them");
 		return false;
+	}
+	if (!row && template_own_find(c->api->deps.sandboxes, c->who.owner, name)) {
+		*ret = name; /* the service knows what it stands for */
+		return true;
 	}
 	if (!row) {
 		problem_field(c, field, "there is no %s '%.64s'", field, name);

@@ -467,6 +467,27 @@ static const struct schema_field volume_list[] = {
 	NEXT,
 };
 
+static const struct schema_field template[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING, .help = "of one's own: with its version"),
+	FIELD("description", STRING),
+	FIELD("builtIn", BOOL),
+	FIELD("from", STRING, .help = "the built-in template below it"),
+	FIELD("resources", OBJECT | NIL, .ref = "Resources", .help = "null: as configured"),
+	FIELD("envNames", STRINGS),
+	FIELD("layers", INT, .help = "of files that it brings"),
+	FIELD("createdAt", TIME | NIL),
+};
+
+static const struct schema_field template_list[] = {
+	FIELD("items", LIST, .ref = "Template"),
+	NEXT,
+};
+
+static const struct schema_field runtime_list[] = {
+	FIELD("items", LIST, .ref = "Template"),
+};
+
 static const struct schema_field forks[] = {
 	FIELD("items", LIST, .ref = "Sandbox"),
 };
@@ -582,6 +603,9 @@ static const struct schema schemas[] = {
 	SCHEMA("SnapshotList", "A page of snapshots, newest first", snapshot_list),
 	SCHEMA("Volume", "A file system that outlives sandboxes", volume),
 	SCHEMA("VolumeList", "A page of volumes, newest first", volume_list),
+	SCHEMA("Template", "What sandboxes are made of", template),
+	SCHEMA("TemplateList", "A page of templates, newest first", template_list),
+	SCHEMA("RuntimeList", "The built-in templates", runtime_list),
 	SCHEMA("Forks", "The new sandboxes, all of them running", forks),
 	SCHEMA("Health", "The process answers", alive),
 	SCHEMA("Ready", "Whether there is work to be had", ready),

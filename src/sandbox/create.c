@@ -12,6 +12,7 @@
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_own.h"
 
 /* Undoes all of it: no box, no struct, and the callers know why. */
 static void fail(struct sandbox *sb, const char *stage, const struct err *err)
@@ -112,6 +113,21 @@ struct origin {
 	const struct layers *layers;
 };
 
+/* One of the owner's own: what it begins with, and its files. */
+static int find_own(struct sandboxes *all, const struct sandbox_request *req, struct origin *ret)
+{
+	const struct object *o = NULL;
+	const struct template_own *t;
+
+	if (!template_find(req->template))
+		o = template_own_find(all, req->owner, req->template);
+	if (!o)
+		return 0;
+	t = o->data;
+	*ret = (struct origin){ t->base, &t->limits, &t->env, &t->layers };
+	return 0;
+}
+
 static int find_origin(struct sandboxes *all, const struct sandbox_request *req, struct origin *ret,
 		       struct err *err)
 {
@@ -122,7 +138,7 @@ static int find_origin(struct sandboxes *all, const struct sandbox_request *req,
 				.limits = &all->settings.limits,
 				.layers = req->layers };
 	if (!req->snapshot || req->snapshot[0] == '\0')
-		return 0;
+		return find_own(all, req, ret);
 	o = objects_find(all->objects[OBJECTS_SNAPSHOT], req->snapshot, req->owner);
 	if (!o)
 		return err_set(err, EINVAL, "snapshot: there is no '%.64s'", req->snapshot);

@@ -18,7 +18,7 @@
 struct objects; /* opaque */
 struct sandboxes;
 
-enum object_set { OBJECTS_POOL, OBJECTS_SNAPSHOT, OBJECTS_VOLUME, OBJECTS_COUNT };
+enum object_set { OBJECTS_POOL, OBJECTS_SNAPSHOT, OBJECTS_VOLUME, OBJECTS_TEMPLATE, OBJECTS_COUNT };
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);
 
 #define OBJECT_NAME_MAX 127

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "json/jv.h"
 #include "json/jw.h"
 
@@ -118,4 +120,17 @@ int pairs_parse(const char *json, struct pairs *ret)
 		r = jv_kind(jv_root(doc)) == JV_OBJECT ? parse_members(jv_root(doc), ret) : -EINVAL;
 	(void)jv_free(doc);
 	return r;
+}
+
+int pairs_read(struct jv v, struct pairs *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	int r;
+
+	if (jv_kind(v) == JV_ABSENT)
+		return 0;
+	jw_value(&w, v);
+	r = jw_end(&w);
+	return r < 0 ? r : pairs_parse(buf_str(&b), ret);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "sandbox/sandbox.h"
+#include "json/jv.h"
 
 struct buf;
 struct jw;
@@ -21,3 +22,4 @@ void pairs_done(struct pairs *p);
 /* {"NAME":"value"} and back: -EINVAL, -ENOMEM. "" is empty. */
 void pairs_write(const struct sandbox_pair *items, size_t n, struct jw *w);
 int pairs_parse(const char *json, struct pairs *ret);
+int pairs_read(struct jv v, struct pairs *ret); /* absent: empty */

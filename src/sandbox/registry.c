@@ -20,6 +20,7 @@
 #include "sandbox/pool.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_own.h"
 #include "sandbox/volume.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
@@ -315,6 +316,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_POOL] = &pool_kind,
 		[OBJECTS_SNAPSHOT] = &snapshot_kind,
 		[OBJECTS_VOLUME] = &volume_kind,
+		[OBJECTS_TEMPLATE] = &template_kind,
 	};
 	int r = 0;
 

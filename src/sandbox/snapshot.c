@@ -26,19 +26,6 @@ static void snapshot_free(void *data)
 	free(s);
 }
 
-static int read_pairs(struct jv v, struct pairs *ret)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = jw_begin(&b);
-	int r;
-
-	if (jv_kind(v) == JV_ABSENT)
-		return 0;
-	jw_value(&w, v);
-	r = jw_end(&w);
-	return r < 0 ? r : pairs_parse(buf_str(&b), ret);
-}
-
 static int read_snapshot(struct jv o, struct snapshot *s)
 {
 	const char *template = jv_text(jv_get(o, "template"));
@@ -57,8 +44,8 @@ static int read_snapshot(struct jv o, struct snapshot *s)
 	s->skipped = (uint32_t)skipped;
 	r = layers_read(jv_get(o, "layers"), &s->layers);
 	if (r == 0)
-		r = read_pairs(jv_get(o, "env"), &s->env);
-	return r < 0 ? r : read_pairs(jv_get(o, "metadata"), &s->metadata);
+		r = pairs_read(jv_get(o, "env"), &s->env);
+	return r < 0 ? r : pairs_read(jv_get(o, "metadata"), &s->metadata);
 }
 
 static int snapshot_parse(const char *text, void **ret)

@@ -4,6 +4,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_own.h"
 #include "sandbox/volume.h"
 
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)
@@ -115,5 +116,21 @@ void volume_delete(struct sandboxes *all, const char *id, object_cb cb, void *us
 {
 	(void)all;
 	(void)id;
+	refuse(cb, user);
+}
+
+struct object *template_own_find(struct sandboxes *all, const char *owner, const char *name)
+{
+	(void)all;
+	(void)owner;
+	(void)name;
+	return NULL;
+}
+
+void template_create(struct sandboxes *all, const struct template_wish *wish, object_cb cb,
+		     void *user)
+{
+	(void)all;
+	(void)wish;
 	refuse(cb, user);
 }

@@ -1,0 +1,36 @@
+/* Templates of users: a built-in one with variables, limits and files of their own. They have
+ * versions, name:1, name:2 and so on; the name alone, and name:latest, is the newest. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/layers.h"
+#include "sandbox/objects.h"
+#include "sandbox/pairs.h"
+
+#define TEMPLATE_NAME_MAX 40
+#define TEMPLATE_ABOUT_MAX 200
+
+struct template_own { /* the data of its object */
+	char about[TEMPLATE_ABOUT_MAX + 1];
+	char base[32];        /* the built-in one */
+	struct limits limits; /* all of them */
+	struct pairs env;     /* owned */
+	struct layers layers; /* its files */
+};
+extern const struct object_kind template_kind;
+
+struct template_wish { /* borrowed for the call */
+	const char *owner, *name, *about;
+	const char *from;     /* a built-in template or one of the owner's; "": the default */
+	const char *snapshot; /* its files, and what it was made of, instead of from; "": none */
+	struct limits limits; /* 0: as from has them */
+	const struct sandbox_pair *env; /* before those of from */
+	size_t n_env;
+};
+/* A new version. EINVAL, EEXIST (the name of a built-in one), EDQUOT. */
+void template_create(struct sandboxes *all, const struct template_wish *wish, object_cb cb,
+		     void *user);
+/* By name, name:version or id; NULL. Borrowed for this turn of the loop. */
+struct object *template_own_find(struct sandboxes *all, const char *owner, const char *name);
