@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/str.h"
 #include "sandbox/check.h"
 #include "sandbox/context_impl.h"
-#include "sandbox/execution.h"
 
 /* ---- objects ---- */
 
@@ -189,18 +187,47 @@ int context_follow(struct context *c, struct execution *x)
 	return -ENOMEM;
 }
 
-static void on_started(void *user, struct execution *x, const struct err *err)
+/* A new one leaves nothing behind; one that was there stays, failed, and may be tried again. */
+static void fail_start(struct context *c, const struct err *err)
+{
+	c->is_restarting = false;
+	if (c->execution_id[0] != '\0') {
+		fail(c, "%.200s", err->text);
+		return;
+	}
+	tell_start(c, err);
+	context_lose_runs(c, "the context could not be started");
+	leave(c);
+}
+
+/* What became of it; err is filled when it does not run, and x is then not followed. */
+static void take_start(struct context *c, struct execution *x, struct err *err)
+{
+	struct exec_info info;
+
+	exec_info(x, &info);
+	if (info.state == EXECUTION_FAILED)
+		(void)err_set(err, EINVAL, "%.200s", info.reason);
+	else if (c->is_deleted)
+		(void)exec_cancel(x);
+	else if (context_follow(c, x) < 0) {
+		(void)exec_cancel(x);
+		(void)err_sys(err, ENOMEM, "context");
+	}
+}
+
+static void on_started(void *user, struct execution *x, const struct err *why)
 {
 	struct context *c = context_ref(user);
+	struct err err = why ? *why : (struct err){ 0 };
 
 	c->is_starting = false;
-	if (x && (c->is_deleted || context_follow(c, x) < 0))
-		(void)exec_cancel(x);
+	if (x)
+		take_start(c, x, &err);
 	if (c->is_deleted) {
 		leave(c);
-	} else if (!c->x) {
-		c->is_restarting = false;
-		fail(c, "%.200s", err ? err->text : "out of memory");
+	} else if (err.code) {
+		fail_start(c, &err);
 	} else {
 		c->is_restarting = false;
 		context_set_state(c, CONTEXT_IDLE);
@@ -230,9 +257,8 @@ static void start(struct context *c)
 	buf_clear(&c->out);
 	context_frames_begin(&c->frames[0], "", 0);
 	context_frames_begin(&c->frames[1], "", 0);
-	if (context_content(c, &content) < 0) {
-		c->is_restarting = false;
-		fail(c, "out of memory");
+	if (context_content(c, &content) < 0) { /* NOTE: from inside the call, for want of memory */
+		fail_start(c, &(struct err){ ENOMEM, "context" });
 		return;
 	}
 	req.content = content;
@@ -448,31 +474,4 @@ int context_interrupt(struct context *c)
 		return 0;
 	/* A shell waits for its children, so they must hear it, too. */
 	return exec_signal(c->x, SIGINT, c->language == CONTEXT_BASH);
-}
-
-/* ---- of an earlier life ---- */
-
-static void found(struct sandbox *sb, struct execution *x)
-{
-	struct context *c = context_alloc(sb);
-	struct exec_info info;
-
-	exec_info(x, &info);
-	if (!c || context_read_content(c, info.content) < 0 || context_follow(c, x) < 0) {
-		log_warn("sandbox", "context of execution %s cannot be found again", info.id);
-		if (c)
-			context_unref(c);
-		return;
-	}
-	list_push_back(&sb->contexts, &c->node);
-	sb->n_contexts++;
-	context_expect_mark(c);
-}
-
-void contexts_load(struct sandboxes *all)
-{
-	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
-		LIST_FOREACH (&sb->executions, x, struct execution, node)
-			if (x->kind == EXECUTION_CONTEXT && sb->n_contexts < CONTEXTS_MAX)
-				found(sb, x);
 }

@@ -1,11 +1,13 @@
-/* The drivers, and how a context is written down with its execution. */
+/* The drivers, and how a context is written down with its execution and found again by it. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "sandbox/context-stamp.h"
 #include "sandbox/context_impl.h"
+#include "sandbox/execution.h"
 #include "json/jv_decode.h"
 #include "json/jw.h"
 
@@ -116,4 +118,31 @@ int context_read_content(struct context *c, const char *content)
 	(void)jv_free(doc);
 	(void)arena_free(a);
 	return r;
+}
+
+/* ---- of an earlier life ---- */
+
+static void found(struct sandbox *sb, struct execution *x)
+{
+	struct context *c = context_alloc(sb);
+	struct exec_info info;
+
+	exec_info(x, &info);
+	if (!c || context_read_content(c, info.content) < 0 || context_follow(c, x) < 0) {
+		log_warn("sandbox", "context of execution %s cannot be found again", info.id);
+		if (c)
+			context_unref(c);
+		return;
+	}
+	list_push_back(&sb->contexts, &c->node);
+	sb->n_contexts++;
+	context_expect_mark(c);
+}
+
+void contexts_load(struct sandboxes *all)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		LIST_FOREACH (&sb->executions, x, struct execution, node)
+			if (x->kind == EXECUTION_CONTEXT && sb->n_contexts < CONTEXTS_MAX)
+				found(sb, x);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fault.h"
 #include "sandbox/context_impl.h"
 #include "sandbox_rig.h"
 
@@ -497,6 +498,46 @@ static void a_name_is_there_once_and_contexts_are_counted(void **state)
 	play_close(&p);
 }
 
+static void without_memory_nothing_is_made_and_nothing_is_left(void **state)
+{
+	struct context_request req = { .name = "other", .cwd = "" };
+	struct context_code what = { .code = "x", .len = 1 };
+	struct context_told t;
+	struct context_run *run;
+	struct run_told told;
+	struct err err = { 0 };
+	struct play p;
+	bool is_failed = true;
+
+	(void)state;
+	play_open(&p, CONTEXT_PYTHON);
+	for (size_t n = 1; is_failed; n++) {
+		memset(&t, 0, sizeof(t));
+		fault_arm(n);
+		context_create(p.sb, &req, on_context, &t);
+		is_failed = fault_disarm();
+		rig_run(&p.rig);
+		if (t.calls == 0) /* it went without */
+			break;
+		assert_int_not_equal(t.err.code, 0);
+		assert_int_equal(p.sb->n_contexts, 1);
+	}
+	is_failed = true;
+	for (size_t n = 1; is_failed; n++) {
+		int r;
+
+		memset(&told, 0, sizeof(told));
+		fault_arm(n);
+		r = context_run(p.c, &what, on_event, &told, &run, &err);
+		is_failed = fault_disarm();
+		if (r == 0)
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_int_equal(p.c->n_queued, 0);
+	}
+	play_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -514,6 +555,7 @@ int main(void)
 		cmocka_unit_test(a_context_that_waits_does_not_keep_its_sandbox_from_being_idle),
 		cmocka_unit_test(another_life_finds_the_context_again_and_waits_for_what_ran),
 		cmocka_unit_test(a_name_is_there_once_and_contexts_are_counted),
+		cmocka_unit_test(without_memory_nothing_is_made_and_nothing_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,8 @@
 # on standard input, NUL-terminated: "run TOKEN LENGTH MODE\ncode" and "mark TOKEN". What programs
 # write to standard output and error goes out as it is; frames (context_frames.h) lie between.
 def _driver():
-    import sys, os, builtins, signal, json, types
+    import sys, os, builtins, json, types, _ast
+    import _signal as signal  # the plain one: no enums on the way of every run
 
     FLAGS = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     ONLY_AST = 0x400
@@ -440,8 +441,6 @@ def _driver():
         return finish(value) if code.co_flags & 0x80 else value
 
     def run(text, name):
-        import _ast
-
         tree = compile(text, name, "exec", FLAGS | ONLY_AST)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) else None
         if tree.body:

@@ -235,6 +235,11 @@ def test_a_command_of_a_session_is_interrupted_and_the_rest_of_it_too(box):
     answer = sh.run("sleep 100; echo after", timeout=1)
     assert answer["status"] == "timeout" and answer["exitCode"] == 130 and answer["stdout"] == ""
     assert sh.run("echo $X")["stdout"] == "1\n"
+    with box.api.events("POST", f"{sh.path}/run", {"command": "echo on; sleep 100; echo no"}) as events:
+        events.next("start")
+        events.next("stdout")
+        box.api.post(f"{sh.path}/interrupt").must(204)
+        assert events.next("end").data["exitCode"] == 130
     assert sh.run("while :; do :; done", timeout=1)["exitCode"] == 130
     assert sh.run("echo $X")["stdout"] == "1\n"
 
@@ -340,6 +345,12 @@ def test_contexts_are_listed_named_and_deleted(python):
     python.api.delete(f"{python.path}/contexts/one").must(204)
     first.ask("1").error(404)
     python.api.get(first.path).error(404)
+
+
+def test_a_context_that_cannot_start_leaves_nothing(python):
+    message = python.api.post(f"{python.path}/contexts", {"cwd": "/none", "name": "x"}).error(400)
+    assert "/none" in message
+    assert python.api.get(f"{python.path}/contexts").must(200).json["items"] == []
 
 
 def test_another_owner_finds_no_context(python, key_for):
