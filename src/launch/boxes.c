@@ -405,6 +405,8 @@ static void thaw(struct launch *l, struct box *b)
 
 void boxes_destroy(struct launch *l, struct box *b)
 {
+	bool is_whole = b->state != BOX_BUILDING; /* else it may not yet be in its namespaces */
+
 	if (b->state == BOX_DYING)
 		return;
 	if (b->state == BOX_BUILDING)
@@ -422,9 +424,9 @@ void boxes_destroy(struct launch *l, struct box *b)
 	}
 	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it.
 	 */
-	if (b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
+	if (is_whole && b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
 		b->net_fd = netns_of(&l->netns, b->pid);
-	if (b->cell.user_ns < 0)
+	if (is_whole && b->cell.user_ns < 0)
 		b->cell.user_ns = user_ns_of(l, b->pid);
 	(void)kill(b->pid, SIGKILL);
 	thaw(l, b);

@@ -65,7 +65,7 @@ static int close_rig(void **state)
 	assert_int_equal(launcher_volumes_sync(r->launcher, on_volume, volume, &r->err), 0);
 	if (volume[0] && launcher_volume_drop_sync(r->launcher, volume, &r->err) < 0)
 		fail_msg("drop: %s", r->err.text);
-	for (int i = 0; i < 500 && rig_count_disk(r) > 0; i++)
+	for (int i = 0; i < 3000 && rig_count_disk(r) > 0; i++)
 		(void)usleep(10000);
 	assert_int_equal(rig_count_disk(r), 0);
 	rig_close(r);
