@@ -173,7 +173,7 @@ void api_port_list(struct api_call *c)
 	sandbox_info(sb, &info);
 	n = port_list(sb, ports, PORT_EXPOSED_MAX);
 	jw_object_begin(&w);
-	jw_key(&w, "ports");
+	jw_key(&w, "items");
 	jw_array_begin(&w);
 	for (size_t i = 0; i < n && i < PORT_EXPOSED_MAX; i++)
 		write_port(&w, c, info.id, ports[i], NULL);

@@ -527,7 +527,7 @@ static const struct schema_field exposed_port[] = {
 };
 
 static const struct schema_field port_list[] = {
-	FIELD("ports", LIST, .ref = "Port"),
+	FIELD("items", LIST, .ref = "Port"),
 };
 
 static const struct schema_field problem[] = {

@@ -292,6 +292,32 @@ const struct command commands[] = {
 		.run = cmd_audit_export,
 	},
 	{
+		.name = "port expose",
+		.operands = "ID PORT",
+		.summary = "Let others reach a port of a sandbox; prints its address and token",
+		.examples = "holt port expose web 3000\n"
+			    "holt port expose web 8080 --public --wake\n",
+		.opts = port_expose_opts,
+		.mixed = true,
+		.run = cmd_port_expose,
+	},
+	{
+		.name = "port ls",
+		.operands = "ID",
+		.summary = "List the exposed ports of a sandbox",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_port_ls,
+	},
+	{
+		.name = "port rm",
+		.operands = "ID PORT",
+		.summary = "Close a port; connections to it end",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_port_rm,
+	},
+	{
 		.name = "key create",
 		.operands = "",
 		.summary = "Make an API key, and print it this one time",

@@ -86,12 +86,12 @@ def test_a_port_is_closed_until_it_is_exposed_and_after_it_was_closed(api, box):
     serve(box)
     reach = Reach(box, key=api.key)
     assert reach.ask().status == 404
-    assert api.get(f"{box.path}/ports").must(200).json == {"ports": []}
+    assert api.get(f"{box.path}/ports").must(200).json == {"items": []}
     made = expose(box)
     assert sorted(made) == ["createdAt", "port", "public", "token", "url", "wake"]
     assert made["token"].startswith("port_") and made["url"].endswith(f"/api/v1{box.path}/ports/{PORT}/")
     assert reach.ask().status == 200
-    listed = api.get(f"{box.path}/ports").must(200).json["ports"]
+    listed = api.get(f"{box.path}/ports").must(200).json["items"]
     assert [p["port"] for p in listed] == [PORT] and "token" not in listed[0]
     assert api.get(f"{box.path}/ports/{PORT}").must(200).json == listed[0]
     api.delete(f"{box.path}/ports/{PORT}").must(204)
@@ -105,7 +105,7 @@ def test_exposing_has_bounds(api, box):
     for number in range(1000, 1064):
         expose(box, number)
     api.post(f"{box.path}/ports", {"port": 2000}).error(429)
-    assert [p["port"] for p in api.get(f"{box.path}/ports").json["ports"]] == list(range(1000, 1064))
+    assert [p["port"] for p in api.get(f"{box.path}/ports").json["items"]] == list(range(1000, 1064))
 
 
 def test_ports_stay_exposed_when_the_daemon_starts_again():
