@@ -160,7 +160,7 @@ static void end_daemon(struct bench_daemon *d, pid_t pid)
 	}
 }
 
-/* The settings of the person who runs us are for another daemon. */
+/* The settings of the person who runs us are for another daemon; BENCH_SETTING is ours. */
 static void forget_settings(void)
 {
 	for (char **e = environ; *e;) {
@@ -168,6 +168,7 @@ static void forget_settings(void)
 		size_t n = strcspn(*e, "=");
 
 		if (strncmp(*e, "HOLT_", 5) != 0 ||
+		    strncmp(*e, BENCH_SETTING "=", strlen(BENCH_SETTING) + 1) == 0 ||
 		    str_format(name, sizeof(name), "%.*s", (int)n, *e) < 0 || unsetenv(name) < 0)
 			e++;
 	}

@@ -27,6 +27,8 @@ struct bench_daemon {
 	struct fetch conn; /* kept, with the key */
 };
 
+/* The one setting that a daemon of ours takes from our environment. */
+#define BENCH_SETTING "HOLT_AUDIT"
 int bench_daemon_start(struct bench_daemon *d, struct err *err);
 /* Deletes what lives, ends the daemon, removes the directory. A daemon of zeroes is fine. */
 void bench_daemon_stop(struct bench_daemon *d);

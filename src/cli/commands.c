@@ -279,7 +279,7 @@ const struct command commands[] = {
 		.summary = "Check that the audit log is as it was written",
 		.details =
 			"Of the daemon, or of a file that holt audit export made. Names the first "
-			"line that is\nnot as it was, and ends with 1.\n",
+			"line that is\nnot as it was, and fails.\n",
 		.opts = audit_verify_opts,
 		.mixed = true,
 		.run = cmd_audit_verify,
