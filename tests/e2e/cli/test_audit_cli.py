@@ -1,0 +1,50 @@
+"""`holt audit`, `holt events` and `holt usage` against a daemon."""
+import json
+import subprocess
+
+from support.cli import Cli
+from support.daemon import HOLT, Daemon, until
+
+
+def test_the_log_is_verified_exported_and_verified_elsewhere():
+    with Daemon() as daemon:
+        cli = Cli(daemon)
+        box = daemon.api.sandbox()
+        box.run("true")
+        box.delete().must(204)
+        until(lambda: len(daemon.api.get("/audit").json["items"]) == 3, 10, "three lines")
+        done = cli.run("audit", "verify")
+        assert done.returncode == 0 and done.stdout.startswith(b"3 lines"), done
+        head = done.stdout.decode().split()[-1]
+        assert cli.run("audit", "verify", "--head", head).returncode == 0
+        exported = cli.run("audit", "export").stdout
+        path = daemon.dir / "audit.jsonl"
+        path.write_bytes(exported)
+        assert cli.run("audit", "verify", path).returncode == 0
+        for old, new, words in ((b'"status":204', b'"status":404', b"line 3"), (exported.split(b"\n")[1] + b"\n", b"", b"want line 2")):
+            path.write_bytes(exported.replace(old, new, 1))
+            bad = cli.run("audit", "verify", path)
+            assert bad.returncode == 125 and words in bad.stderr, bad
+        path.write_bytes(b"\n".join(exported.split(b"\n")[:2]) + b"\n")
+        assert cli.run("audit", "verify", path).returncode == 0  # nobody can know what is behind it,
+        cut = cli.run("audit", "verify", "--head", head, path)  # but who has kept the head
+        assert cut.returncode == 125 and b"line 3 is missing" in cut.stderr, cut
+
+
+def test_events_are_followed_and_usage_is_shown():
+    with Daemon() as daemon:
+        cli = Cli(daemon)
+        follow = subprocess.Popen([HOLT, "events", "-f", "--json"], stdout=subprocess.PIPE, env=cli.env, cwd=daemon.dir)
+        try:
+            until(lambda: b'kind="sse"' in daemon.api.get("/metrics").body, 10, "a stream")
+            box = daemon.api.sandbox()
+            box.run("true")
+            kinds = [json.loads(follow.stdout.readline())["kind"] for _ in range(4)]
+            assert kinds == ["sandbox.created", "sandbox.running", "execution.started", "execution.ended"]
+        finally:
+            follow.kill()
+            follow.wait()
+        assert b"sandbox.running" in cli.run("events").stdout
+        until(lambda: daemon.api.get("/usage").json["items"], 10, "a row")
+        assert b"EXECUTIONS" in cli.run("usage").stdout
+        assert cli.run("usage", "--csv").stdout.startswith(b"day,user,executions")
