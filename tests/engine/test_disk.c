@@ -1,18 +1,12 @@
 /* Layers, snapshots and volumes with real boxes: what a box has written is found by the next one,
  * and by nobody else; nothing is left behind, whoever is killed meanwhile. */
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "persist_rig.h"
 
 #define NOBODY 65534
@@ -313,6 +307,35 @@ static void a_paused_box_stays_paused_and_others_go_on(void **state)
 	end(r, &h);
 }
 
+/* Such a box owns its mounts itself. */
+static void a_box_of_a_warm_interpreter_has_layers_too(void **state)
+{
+	struct rig *r = need_freezer(state);
+	struct template_spec t = { .id = PYTHON, .flags = TEMPLATE_WARM_PYTHON, .preload = "" };
+	struct held h;
+	bool warm = false;
+
+	if (launcher_template_sync(r->launcher, &t, -1, &r->err) < 0)
+		fail_msg("template: %s", r->err.text);
+	for (int i = 0; i < 100 && !warm; i++) {
+		claim(r, PYTHON, NULL, NULL, &h);
+		warm = h.box.flags & BOX_WARM_PYTHON;
+		if (!warm) {
+			end(r, &h);
+			(void)usleep(50000);
+		}
+	}
+	if (!warm)
+		skip(); /* there is no such interpreter here */
+	rig_expect(r, &h, "echo warm >/workspace/f; cat /workspace/f", "warm\n");
+	(void)snap(r, &h, L1, 0);
+	rig_expect(r, &h, "cat /workspace/f", "warm\n");
+	end(r, &h);
+	claim(r, PYTHON, L1, NULL, &h);
+	rig_expect(r, &h, "cat /workspace/f; stat -c %U /workspace/f", "warm\nuser\n");
+	end(r, &h);
+}
+
 static void quiet(void *user, const struct provider_reply *reply)
 {
 	(void)user;
@@ -456,6 +479,7 @@ int main(int argc, char **argv)
 		CASE(what_cannot_be_is_refused),
 		CASE(a_snapshot_without_a_freezer_is_refused),
 		CASE(a_paused_box_stays_paused_and_others_go_on),
+		CASE(a_box_of_a_warm_interpreter_has_layers_too),
 		CASE(a_launcher_may_be_killed_while_it_takes_a_snapshot),
 		CASE(a_box_may_end_while_its_snapshot_is_taken),
 		CASE(a_volume_outlives_boxes_and_has_one_at_a_time),
