@@ -149,6 +149,20 @@ static bool take_volumes(struct api_call *c, const struct body_sandbox *body,
 	return true;
 }
 
+static bool check_names(struct api_call *c, const struct body_sandbox *body)
+{
+	if (body->snapshot && (body->template || body->runtime)) {
+		problem_field(c, "snapshot",
+			      "a snapshot says what its template was: give one of them");
+		return false;
+	}
+	if (body->get_or_create && !body->name) {
+		problem_field(c, "name", "getOrCreate needs a name");
+		return false;
+	}
+	return true;
+}
+
 void api_sandbox_create(struct api_call *c)
 {
 	struct volume_mounts volumes = { 0 };
@@ -175,15 +189,9 @@ void api_sandbox_create(struct api_call *c)
 	};
 
 	if (!check_level(c, body, &req) || !find_template(c, body, &req.template) ||
-	    !check_times(c, body->timeout_ms, body->idle_ms))
+	    !check_times(c, body->timeout_ms, body->idle_ms) || !check_names(c, body) ||
+	    !take_volumes(c, body, &volumes))
 		return;
-	if (body->snapshot && (body->template || body->runtime))
-		return problem_field(c, "snapshot",
-				     "a snapshot says what its template was: give one of them");
-	if (!take_volumes(c, body, &volumes))
-		return;
-	if (req.get_or_create && !body->name)
-		return problem_field(c, "name", "getOrCreate needs a name");
 	if ((req.n_env > 0 && !req.env) || (req.n_metadata > 0 && !req.metadata))
 		return problem_reply(c, &(struct err){ ENOMEM, "sandbox" });
 	sandbox_create(c->api->deps.sandboxes, &req, created, c);

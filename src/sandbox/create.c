@@ -241,6 +241,12 @@ static void use_existing(struct sandbox *sb, const struct sandbox_request *req, 
 		answer_give(a, NULL, &err);
 		return;
 	}
+	/* Who asks for a stricter one must not get what there is without a word. */
+	if ((req->strict & ~sb->strict) != 0) {
+		(void)err_set(&err, EEXIST, "name: '%s' is less strict than that", req->name);
+		answer_give(a, NULL, &err);
+		return;
+	}
 	answer_mark_existing(a);
 	if (sb->state == SANDBOX_CREATING)
 		(void)sandbox_wait(sb, WAIT_CREATE, a);

@@ -73,6 +73,8 @@ static void make_one(struct fork *f, uint32_t i)
 		.key_id = f->key_id,
 		.name = f->name,
 		.template = p->template,
+		.profile = p->profile,
+		.strict = p->strict,
 		.limits = p->limits,
 		.timeout_ms = f->timeout_ms ? f->timeout_ms : p->timeout_ms,
 		.idle_ms = p->idle_ms,

@@ -1,6 +1,8 @@
 """Security profiles: what they say, what is refused, and that a stricter box is stricter."""
 import pytest
 
+from support.client import Box
+
 SOCKETS = "import socket; socket.socket(socket.AF_INET); print('made')"
 UNIX = "import socket; socket.socket(socket.AF_UNIX); print('made')"
 MEMFD = "import os; os.memfd_create('x'); print('made')"
@@ -34,6 +36,26 @@ def test_nothing_can_be_loosened(api, security):
 def test_only_custom_takes_settings(api):
     api.post("/sandboxes", {"security": {"syscalls": "strict"}}).error(400, field="security")
     api.post("/sandboxes", {"securityLevel": "custom", "security": {"other": "x"}}).error(400, field="security.other")
+
+
+def test_no_way_to_a_box_makes_it_weaker(api):
+    made = api.sandbox(name="strict-one", securityLevel="custom", security={"proc": "processes"})
+    plain = api.sandbox(name="plain-one")
+    try:
+        again = {"template": "bash", "getOrCreate": True, "securityLevel": "custom"}
+        same = api.post("/sandboxes", {**again, "name": "strict-one", "security": {"proc": "processes"}}).must(200)
+        assert same.json["id"] == made.id
+        api.post("/sandboxes", {**again, "name": "strict-one", "security": {"syscalls": "strict"}}).error(409)
+        api.post("/sandboxes", {**again, "name": "plain-one", "security": {"proc": "processes"}}).error(409)
+        fork = api.post(f"{made.path}/fork", {})
+        for child in fork.json["items"] if fork.status == 201 else []:
+            assert child["securityLevel"] == "custom"
+            box = Box(api, child)
+            assert box.run("ls /proc/meminfo")["exitCode"] != 0
+            box.delete().must(204)
+    finally:
+        made.delete().must(204)
+        plain.delete().must(204)
 
 
 def test_a_stricter_box_is_stricter(api, python):
