@@ -82,6 +82,7 @@ static const struct experiment {
 	{ "fleet", bench_fleet, false },
 	{ "flow", bench_flow, false },
 	{ "fork", bench_fork, false },
+	{ "store", bench_store, false },
 	{ "peers", bench_peers, true },
 };
 #define EXPERIMENTS (sizeof(experiments) / sizeof(experiments[0]))

@@ -121,6 +121,7 @@ int bench_api(struct bench *b, struct err *err);
 int bench_fleet(struct bench *b, struct err *err);
 int bench_flow(struct bench *b, struct err *err);
 int bench_fork(struct bench *b, struct err *err);
+int bench_store(struct bench *b, struct err *err);
 int bench_peers(struct bench *b, struct err *err);
 
 /* bench_print.c */

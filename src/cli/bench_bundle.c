@@ -114,7 +114,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
 }
 
-static void remove_tree(const char *dir)
+void bundle_remove_tree(const char *dir)
 {
 	/* FTW_MOUNT: should a peer have left a mount behind, nothing below it is touched. */
 	(void)nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
@@ -122,7 +122,7 @@ static void remove_tree(const char *dir)
 
 void bundle_remove(const struct bundle *b)
 {
-	remove_tree(b->dir);
+	bundle_remove_tree(b->dir);
 }
 
 /* "holt-bench.123.abcdef": the process, or 0 when the name has none. */
@@ -163,6 +163,6 @@ void bundle_sweep(const char *tmp)
 		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 &&
 		    is_stale(dirfd(dir), e->d_name) &&
 		    str_format(path, sizeof(path), "%s/%s", tmp, e->d_name) == 0)
-			remove_tree(path);
+			bundle_remove_tree(path);
 	(void)closedir(dir);
 }

@@ -10,6 +10,7 @@ struct bundle {
 
 /* Also sweeps away what benchmarks that were killed have left behind. */
 int bundle_make(struct bundle *b, struct err *err);
+void bundle_remove_tree(const char *dir); /* all that is in it, and itself */
 void bundle_remove(const struct bundle *b);
 /* Removes the bundles in the directory (in tests not /tmp) that are ours and that nobody uses:
  * those whose process has ended, and those of no process that are older than an hour. */
