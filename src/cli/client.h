@@ -14,6 +14,7 @@
 
 struct command;
 struct jw;
+struct limits;
 
 /* In the struct of every command that talks to the daemon; CLIENT_OPTS fill it. */
 struct client_args {
@@ -102,6 +103,8 @@ int client_fail(const struct client *c, const struct err *err);
 int client_bytes(struct jv text, struct buf *ret, struct err *err);
 /* The text and a newline on standard output. */
 int client_print(const struct buf *text);
+/* "resources": what is asked for of them (sandbox_create.c); nothing when nothing is. */
+void client_resources(struct jw *w, const struct limits *l);
 /* "K=V" options as the members of an object; nothing when there are none. */
 struct client_pairs {
 	const char *key;    /* of the object */

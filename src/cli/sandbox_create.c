@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "cli/box_args.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -11,11 +12,11 @@
 
 struct create_args {
 	struct client_args client;
-	const char *name, *template;
+	const char *name, *template, *snapshot;
 	bool get_or_create, cold;
 	struct limits limits; /* 0: the daemon's default */
 	uint64_t timeout_ms, idle_ms;
-	struct opt_list env, metadata;
+	struct opt_list env, metadata, volumes;
 };
 
 #define AT(field) offsetof(struct create_args, field)
@@ -36,6 +37,17 @@ const struct opt sandbox_create_opts[] = {
 	  .arg = "NAME",
 	  .help = "what it is made of: python (the default), node, bash, base",
 	  .offset = AT(template) },
+	{ .name = "snapshot",
+	  .type = OPT_TEXT,
+	  .arg = "ID",
+	  .help = "what it is made of, instead of a template",
+	  .offset = AT(snapshot) },
+	{ .name = "volume",
+	  .letter = 'v',
+	  .type = OPT_LIST,
+	  .arg = "NAME:PATH[:ro]",
+	  .help = "a volume, below /workspace or at /mnt/NAME; may be repeated",
+	  .offset = AT(volumes) },
 	LIMIT_OPTS(struct create_args, limits),
 	{ .name = "timeout",
 	  .type = OPT_DURATION,
@@ -70,7 +82,7 @@ const struct opt sandbox_create_opts[] = {
 	{ 0 },
 };
 
-static void put_resources(struct jw *w, const struct limits *l)
+void client_resources(struct jw *w, const struct limits *l)
 {
 	if (!l->memory_bytes && !l->cpu_milli && !l->pids && !l->disk_bytes)
 		return;
@@ -87,6 +99,33 @@ static void put_resources(struct jw *w, const struct limits *l)
 	jw_object_end(w);
 }
 
+/* "data:/mnt/data:ro" */
+static int put_volumes(struct jw *w, const struct opt_list *volumes, struct err *err)
+{
+	if (volumes->len == 0)
+		return 0;
+	jw_key(w, "volumes");
+	jw_array_begin(w);
+	for (size_t i = 0; i < volumes->len; i++) {
+		struct str rest = str_of(volumes->items[i]), name, path, mode = { 0 };
+
+		if (!str_split(&rest, ':', &name) || !str_split(&rest, ':', &path) ||
+		    (str_split(&rest, ':', &mode) && !str_is(mode, "ro")) || rest.len > 0)
+			return err_set(err, EINVAL,
+				       "--volume '%.60s': want NAME:PATH or NAME:PATH:ro",
+				       volumes->items[i]);
+		jw_object_begin(w);
+		jw_key(w, "name");
+		jw_string_n(w, name.data, name.len);
+		jw_key(w, "path");
+		jw_string_n(w, path.data, path.len);
+		jw_bool_field(w, "readOnly", mode.len > 0);
+		jw_object_end(w);
+	}
+	jw_array_end(w);
+	return 0;
+}
+
 static int write_body(const struct create_args *a, struct buf *b, struct err *err)
 {
 	static const struct client_pairs env = { "env", "env", true },
@@ -99,6 +138,8 @@ static int write_body(const struct create_args *a, struct buf *b, struct err *er
 		jw_str_field(&w, "name", a->name);
 	if (a->template)
 		jw_str_field(&w, "template", a->template);
+	if (a->snapshot)
+		jw_str_field(&w, "snapshot", a->snapshot);
 	if (a->get_or_create)
 		jw_bool_field(&w, "getOrCreate", true);
 	if (a->cold)
@@ -107,10 +148,12 @@ static int write_body(const struct create_args *a, struct buf *b, struct err *er
 		jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
 	if (a->idle_ms)
 		jw_double_field(&w, "idleTimeout", (double)a->idle_ms / 1000);
-	put_resources(&w, &a->limits);
+	client_resources(&w, &a->limits);
 	r = client_pairs(&w, &env, &a->env, err);
 	if (r == 0)
 		r = client_pairs(&w, &metadata, &a->metadata, err);
+	if (r == 0)
+		r = put_volumes(&w, &a->volumes, err);
 	if (r < 0)
 		return r;
 	jw_object_end(&w);

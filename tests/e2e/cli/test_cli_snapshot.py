@@ -35,4 +35,25 @@ def test_a_volume_is_made_listed_and_removed(cli):
         pytest.skip("volumes need root")
     cli.must("volume", "create", "cli-data", "--size", "16M")
     assert "cli-data" in cli.must("volume", "ls")
+    box = cli.must("sandbox", "create", "--template", "bash", "--volume", "cli-data:/mnt/data").strip()
+    assert cli.must("exec", box, "--", "sh", "-c", "echo x > /mnt/data/a; cat /mnt/data/a") == "x\n"
+    assert cli.run("volume", "rm", "cli-data").returncode != 0
+    cli.must("sandbox", "rm", box)
+    box = cli.must("sandbox", "create", "--template", "bash", "--volume", "cli-data:/mnt/data:ro").strip()
+    assert cli.run("exec", box, "--", "sh", "-c", "echo y > /mnt/data/a").returncode != 0
+    cli.must("sandbox", "rm", box)
+    assert "NAME:PATH" in cli.fails("sandbox", "create", "--volume", "cli-data")[0]
     cli.must("volume", "rm", "cli-data")
+
+
+def test_a_template_is_made_used_and_removed(cli):
+    assert cli.must("template", "create", "cli-own", "--from", "bash", "--env", "A=7", "--memory", "128M") == "cli-own:1\n"
+    assert "cli-own:1" in cli.must("template", "ls")
+    box = cli.must("sandbox", "create", "--template", "cli-own").strip()
+    assert cli.must("exec", box, "--", "sh", "-c", "echo $A") == "7\n"
+    ident = cli.must("snapshot", "create", box).strip()
+    other = cli.must("sandbox", "create", "--snapshot", ident).strip()
+    assert cli.must("exec", other, "--", "sh", "-c", "echo $A") == "7\n"
+    cli.must("sandbox", "rm", box, other)
+    cli.must("snapshot", "rm", ident)
+    cli.must("template", "rm", "cli-own:1")
