@@ -12,6 +12,22 @@
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
+/* In lower case; false when there is something in it that no host has. */
+static bool copy_host(char *to, const char *from, size_t n, bool is_v6)
+{
+	for (size_t i = 0; i < n; i++) {
+		char c = from[i];
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c | 0x20);
+		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-_:", c) || (c == ':' && !is_v6))
+			return false;
+		to[i] = c;
+	}
+	to[n] = '\0';
+	return true;
+}
+
 int policy_split(const char *authority, char host[POLICY_HOST_MAX + 1], uint16_t *ret_port)
 {
 	const char *end = authority[0] == '[' ? strchr(authority, ']') : strchr(authority, ':');
@@ -24,17 +40,8 @@ int policy_split(const char *authority, char host[POLICY_HOST_MAX + 1], uint16_t
 		return -EINVAL;
 	if (rest[0] != '\0' && (rest[0] != ':' || parse_u32(rest + 1, 1, UINT16_MAX, &port) < 0))
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		char c = from[i];
-
-		if (c >= 'A' && c <= 'Z')
-			c = (char)(c | 0x20);
-		if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-_:", c) ||
-		    (c == ':' && authority[0] != '['))
-			return -EINVAL;
-		host[i] = c;
-	}
-	host[n] = '\0';
+	if (!copy_host(host, from, n, authority[0] == '['))
+		return -EINVAL;
 	*ret_port = (uint16_t)port;
 	return 0;
 }

@@ -289,6 +289,7 @@ def test_a_client_that_leaves_takes_its_connection_along(port):
         connection.request("GET", port.prefix + "/raw/slow", headers=port.headers)
         assert connection.getresponse().status == 200
         connection.close()
+        time.sleep(0.02)  # the program inside has a limit of its own
     until(lambda: port.ask(path="/after").status == 200, what="room for another")
 
 
@@ -347,7 +348,7 @@ def test_a_websocket_ends_with_the_port_and_with_its_key(api, box):
 # --- pause, idle and end -------------------------------------------------------------------------
 
 
-def test_a_paused_sandbox_is_woken_only_when_the_port_says_so(api, box):
+def test_a_paused_sandbox_is_woken_only_when_the_port_says_so(needs_root, api, box):
     serve(box)
     expose(box)
     reach = Reach(box, key=api.key)

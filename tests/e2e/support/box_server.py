@@ -167,12 +167,15 @@ def main(port, address="127.0.0.1"):
         listener.bind((address, int(port)))
         listener.listen(128)
         print("listening", flush=True)
-        number = 0
+        number, waiting = 0, []
         while True:
             c, _ = listener.accept()
             c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             number += 1
-            threading.Thread(target=one, args=(c, number), daemon=True).start()
+            try:
+                threading.Thread(target=one, args=(c, number), daemon=True).start()
+            except RuntimeError:  # no more threads: it stays open, and nobody answers
+                waiting.append(c)
 
 
 if __name__ == "__main__":
