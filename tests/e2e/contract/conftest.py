@@ -9,3 +9,4 @@ def world():
     with Daemon("--exec-timeout", "2s", "--exec-timeout-max", "3s", "--max-sandboxes", "40") as daemon:
         made = World(daemon.api)
         yield made
+        made.leave()
