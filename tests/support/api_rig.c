@@ -73,6 +73,8 @@ void rig_open(struct api_rig *rig)
 		loop_io_create(rig->loop, store_fd(&rig->store), stored, rig, &rig->store_io), 0);
 	assert_int_equal(loop_io_want(rig->store_io, LOOP_READ), 0);
 	rig->keys = auth_keys_create(2000);
+	rig->users = users_create(100);
+	assert_non_null(rig->users);
 	rig->metrics = metrics_create();
 	rig_add_key(rig, ROLE_ADMIN, "root", rig->admin);
 	rig_add_key(rig, ROLE_USER, "ann", rig->user);
@@ -87,6 +89,7 @@ void rig_open(struct api_rig *rig)
 							.sandboxes = &rig->service,
 							.store = &rig->store,
 							.keys = rig->keys,
+							.users = rig->users,
 							.metrics = rig->metrics },
 				    &rig->api, &err),
 			 0);
@@ -111,6 +114,7 @@ void rig_close(struct api_rig *rig)
 	store_close(&rig->store);
 	rig->server = http_server_free(rig->server);
 	rig->keys = auth_keys_free(rig->keys);
+	rig->users = users_free(rig->users);
 	rig->metrics = metrics_free(rig->metrics);
 	rig->timer = loop_timer_free(rig->timer);
 	rig->loop = loop_free(rig->loop);

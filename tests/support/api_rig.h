@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "auth/api_key.h"
+#include "auth/users.h"
 #include "base/buf.h"
 #include "config/config.h"
 #include "service_fake.h"
@@ -17,6 +18,7 @@ struct api_rig {
 	struct store store;
 	struct store_faults faults;
 	struct auth_keys *keys;
+	struct users *users;
 	struct metrics *metrics;
 	struct config config; /* what the api looks at */
 	struct loop_io *store_io;
