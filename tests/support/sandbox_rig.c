@@ -421,3 +421,13 @@ uint32_t rig_exec(struct sandbox_rig *rig, struct sandbox *sb, const struct exec
 	assert_non_null(ret->x);
 	return id;
 }
+
+void rig_assert_nothing_left(struct sandbox_rig *rig)
+{
+	struct sandboxes_stats s;
+
+	sandboxes_stats(rig->all, &s);
+	for (int i = 0; i < SANDBOX_STATE_COUNT; i++)
+		assert_int_equal(s.by_state[i], 0);
+	assert_int_equal(rig->fake.live, 0);
+}

@@ -91,3 +91,5 @@ void rig_say_ready(struct fake_box *box, uint32_t live);
 /* Starts a command, with the guest's G_STARTED; its id there. */
 uint32_t rig_exec(struct sandbox_rig *rig, struct sandbox *sb, const struct exec_request *req,
 		  struct exec_told *ret);
+/* No live sandbox, and no box. */
+void rig_assert_nothing_left(struct sandbox_rig *rig);
