@@ -260,6 +260,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "events",
+		.operands = "",
 		.summary = "Show what happened; with -f what happens",
 		.examples = "holt events -f --kind 'sandbox.*'\n",
 		.opts = events_opts,
@@ -268,6 +269,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "usage",
+		.operands = "",
 		.summary = "Show what was used, by day and user",
 		.opts = usage_opts,
 		.mixed = true,
@@ -286,6 +288,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "audit export",
+		.operands = "",
 		.summary = "Write the audit log to standard output, a line of JSON each",
 		.opts = client_opts,
 		.mixed = true,
