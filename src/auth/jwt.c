@@ -103,7 +103,7 @@ static int find_key(struct jv head, const struct jwks *keys, const struct pubkey
 		    struct err *err)
 {
 	const char *kid = jv_text(jv_get(head, "kid"));
-	enum pubkey_kind kind;
+	enum pubkey_kind kind = PUBKEY_RSA;
 	int r = find_algorithm(head, &kind, err);
 
 	if (r < 0)

@@ -258,8 +258,10 @@ static int copy_target(const char *url, struct job *j)
 	const char *target = find_target(url);
 	struct buf b = { 0 };
 
+	if (!target)
+		return -EINVAL;
 	j->base = str_dup((struct str){ url, (size_t)(target - url) });
-	if (*target != '/')
+	if (target[0] != '/')
 		(void)buf_putc(&b, '/');
 	(void)buf_puts(&b, target);
 	if (b.failed) {

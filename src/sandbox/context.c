@@ -347,7 +347,7 @@ void context_create(struct sandbox *sb, const struct context_request *req, conte
 		c = context_alloc(sb);
 	if (r == 0 && (!c || pairs_copy(req->env, req->n_env, &c->env) < 0))
 		(void)err_sys(&err, ENOMEM, "context");
-	if (err.code) {
+	if (err.code || !c) {
 		if (c)
 			context_unref(c);
 		refuse(sb->all, cb, user, &err);

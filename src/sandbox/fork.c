@@ -122,8 +122,8 @@ void sandbox_fork(struct sandbox *sb, const struct fork_request *req, fork_cb cb
 	if (r == 0 && (req->count < 1 || req->count > FORK_MAX))
 		r = err_set(&err, EINVAL, "count: want 1 to %d", FORK_MAX);
 	if (r == 0 && !(f = calloc(1, sizeof(*f))))
-		r = err_sys(&err, ENOMEM, "fork");
-	if (r < 0) {
+		(void)err_sys(&err, ENOMEM, "fork");
+	if (!f) {
 		cb(user, NULL, 0, &err);
 		return;
 	}

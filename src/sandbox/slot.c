@@ -1,5 +1,6 @@
 #include "sandbox/slot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,7 @@ static bool is_same(const struct recipe *a, const struct recipe *b)
 /* A free number, or that of the one that was let go first; 0: none. */
 static uint32_t find_room(struct sandboxes *all)
 {
+	const struct slot *first = NULL;
 	uint32_t oldest = 0;
 
 	for (uint32_t id = 1; id <= TEMPLATE_MAX; id++) {
@@ -182,8 +184,10 @@ static uint32_t find_room(struct sandboxes *all)
 		if (!slot)
 			return id;
 		if (slot->held == 0 && !is_builtin(id) &&
-		    (oldest == 0 || slot->used_at < slot_at(all, oldest)->used_at))
+		    (!first || slot->used_at < first->used_at)) {
+			first = slot;
 			oldest = id;
+		}
 	}
 	if (oldest > 0) {
 		free(all->slots->items[oldest]);
@@ -221,7 +225,10 @@ int slot_hold(struct sandboxes *all, const struct recipe *r, uint32_t *ret_id, s
 
 uint32_t slot_again(struct sandboxes *all, uint32_t id)
 {
-	slot_at(all, id)->held++;
+	struct slot *slot = slot_at(all, id);
+
+	assert(slot); /* the caller holds it already */
+	slot->held++;
 	return id;
 }
 

@@ -171,8 +171,8 @@ void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *u
 	if (r == 0 && name[0] != '\0' && objects_by_name(t, sb->owner, name))
 		r = err_set(&err, EEXIST, "name: '%s' is taken", name);
 	if (r == 0 && !(op = calloc(1, sizeof(*op))))
-		r = err_sys(&err, ENOMEM, "snapshot");
-	if (r < 0) {
+		(void)err_sys(&err, ENOMEM, "snapshot");
+	if (!op) {
 		cb(user, NULL, &err);
 		return;
 	}

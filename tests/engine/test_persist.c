@@ -105,7 +105,7 @@ static void a_box_outlives_a_killed_launcher_and_is_found_again(void **state)
 static void claimed_boxes_stay_when_the_client_goes_and_others_do_not(void **state)
 {
 	struct rig *r = need(state);
-	struct pool_spec pool = { HOST, 3, 3, 1000 };
+	struct pool_spec pool = { HOST, 3, 3, 1000, 0 };
 	struct pool_state s = { 0 };
 	struct held h;
 	pid_t pids[8];
@@ -627,7 +627,7 @@ static void wait_for_pool(struct rig *r, uint32_t ready)
 static void waiting_boxes_that_die_are_not_announced_and_not_replaced_for_ever(void **state)
 {
 	struct rig *r = need(state);
-	struct pool_spec pool = { HOST, 1, 1, 1000 };
+	struct pool_spec pool = { HOST, 1, 1, 1000, 0 };
 	char id[ID_LEN + 1];
 	struct held h;
 	pid_t pid;
@@ -659,7 +659,7 @@ static void a_box_with_a_waiting_python_is_found_again(void **state)
 {
 	struct rig *r = need(state);
 	struct template_spec t = { .id = PYTHON, .flags = TEMPLATE_WARM_PYTHON, .preload = "" };
-	struct pool_spec pool = { PYTHON, 1, 1, 60000 };
+	struct pool_spec pool = { PYTHON, 1, 1, 60000, 0 };
 	struct guest_exec e = { .kind = EXEC_PYTHON,
 				.code = "print(6 * 7)",
 				.timeout_ms = 20000,
