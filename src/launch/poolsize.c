@@ -15,6 +15,14 @@ void poolsize_init(struct poolsize *p, uint32_t min, uint32_t max, uint32_t quie
 	p->utilization = POOLSIZE_UTILIZATION;
 }
 
+void poolsize_change(struct poolsize *p, uint32_t min, uint32_t max, uint32_t quiet_ms)
+{
+	uint64_t make_us = p->make_us;
+
+	poolsize_init(p, min, max, quiet_ms);
+	p->make_us = make_us;
+}
+
 /* What could have been made since the last look is off the level. */
 static void drain(struct poolsize *p, uint64_t now_ms)
 {

@@ -27,6 +27,8 @@ struct poolsize {
 };
 
 void poolsize_init(struct poolsize *p, uint32_t min, uint32_t max, uint32_t quiet_ms);
+/* The same for one in use: what is known of its boxes stays. */
+void poolsize_change(struct poolsize *p, uint32_t min, uint32_t max, uint32_t quiet_ms);
 void poolsize_claimed(struct poolsize *p, uint64_t now_ms);
 void poolsize_made(struct poolsize *p, uint64_t took_ns);
 uint32_t poolsize_target(struct poolsize *p, uint64_t now_ms);

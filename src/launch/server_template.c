@@ -158,7 +158,7 @@ int server_on_pool(struct launch *l, struct request *q, struct err *err)
 	t = server_template(l, spec.template_id, err);
 	if (!t)
 		return -ENOENT;
-	poolsize_init(&t->size, spec.min, spec.max, spec.quiet_ms);
+	poolsize_change(&t->size, spec.min, spec.max, spec.quiet_ms);
 	if (spec.utilization > 0)
 		t->size.utilization = spec.utilization;
 	t->failures = 0;

@@ -134,8 +134,9 @@ static int launch_seeds(struct corpus *c)
 				   .flags = TEMPLATE_WARM_PYTHON,
 				   .preload = "numpy,os.path" };
 	struct pool_spec pool = { 1, 2, 8, 5000, 80 };
-	struct launch_spec plain = { .template_id = 1 },
-			   cold = { 64, LAUNCH_COLD, limits, "web-1" };
+	struct launch_spec plain = { .template_id = 1 }, cold = {
+		.template_id = 64, .flags = LAUNCH_COLD, .limits = limits, .tag = "web-1"
+	};
 	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 } };
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };

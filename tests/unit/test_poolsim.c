@@ -206,10 +206,10 @@ static void check_load(const struct load *l, unsigned ticks)
 	oracle = run_oracle(need, ticks, queue);
 	rate = (double)p.hits / (double)(p.hits + p.misses);
 	more = (double)p.held / (double)oracle;
-	print_message("%s, %u ms to make a box: %.2f %% of %llu claims were served at once, "
+	print_message("%s, %u ms to make a box: %.2f %% of %.0f claims were served at once, "
 		      "with %.2f times the oracle's %.1f boxes\n",
-		      l->name, l->make_ms, 100 * rate, (unsigned long long)(p.hits + p.misses),
-		      more, (double)oracle / ticks);
+		      l->name, l->make_ms, 100 * rate, (double)p.hits + (double)p.misses, more,
+		      (double)oracle / ticks);
 	assert_true(p.hits > 1000);
 	assert_true(rate >= HIT_RATE);
 	assert_true(more <= MORE_THAN_ORACLE);

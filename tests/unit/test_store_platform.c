@@ -470,7 +470,7 @@ static void assert_uses(struct db *c, struct store_job *job, const char *index)
 	bool found = false;
 
 	assert_int_equal(sqlite3_trace_v2(c->db, SQLITE_TRACE_STMT, note_sql, sql), SQLITE_OK);
-	assert_int_equal(read_query(c, job), 0);
+	assert_int_equal(read_query(c, owned), 0);
 	assert_int_equal(sqlite3_trace_v2(c->db, 0, NULL, NULL), SQLITE_OK);
 	assert_int_equal(db_prepare(c, sql, &stmt), 0);
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
