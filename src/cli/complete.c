@@ -15,11 +15,13 @@ static bool is_group(const struct command *c)
 	return c->name[first_length(c)] == ' ';
 }
 
+/* Of the same group; a command of one word ("pool") is of none, whatever groups there are. */
 static bool have_same_first(const struct command *a, const struct command *b)
 {
 	size_t n = first_length(a);
 
-	return n == first_length(b) && strncmp(a->name, b->name, n) == 0;
+	return is_group(a) == is_group(b) && n == first_length(b) &&
+	       strncmp(a->name, b->name, n) == 0;
 }
 
 /* The rows of a group stand anywhere in the table; its first one speaks for it. */
