@@ -246,7 +246,7 @@ def test_tls_is_verified_and_everything_works_over_it(certificate):
             t.wait_for(rb"\n20000\r\n")
             assert t.wait() == 3
         cli.must("sandbox", "rm", box)
-        own.delete_all = lambda: None
+        own.delete_all = own.note_used = lambda: None
 
 
 # --- completion ----------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_tls_is_verified_and_everything_works_over_it(certificate):
 
 @pytest.mark.parametrize("line, expected", [
     ("holt sa", "sandbox"), ("holt sandbox cr", "create"), ("holt sandbox create --ge", "--get-or-create"),
-    ("holt sandbox ", "create ls inspect rm pause resume"), ("holt key re", "revoke"),
+    ("holt sandbox ", "create ls inspect rm pause resume stop start"), ("holt key re", "revoke"),
     ("holt kill a b --sig", "--signal"), ("holt config sh", "show"), ("holt shell --att", "--attach")])
 def test_bash_completes_word_by_word(cli, line, expected):
     script = cli.must("help", "--completion", "bash")
