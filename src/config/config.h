@@ -59,8 +59,6 @@ struct config {
 	/* what is written down and told */
 	bool audit;
 	uint64_t event_retention_ms;
-	bool webhook_allow_private;
-	const char *otlp_endpoint; /* NULL: none */
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;

@@ -1,7 +1,6 @@
 """Requests made up from the contract, good and bad ones (schemathesis), against a real daemon.
 
-None may be answered with a 5xx, with a status or a shape that the contract does not name, or be let
-through when the contract forbids it. The same requests every time: what is random has a fixed seed.
+None may be answered with a 5xx, or with a status, a type or a shape that the contract does not name. The same requests every time: what is random has a fixed seed.
 """
 import os
 
