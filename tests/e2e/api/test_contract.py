@@ -7,6 +7,7 @@ import json
 import pytest
 
 from support import contract
+from support.daemon import IS_ROOT
 
 
 def test_the_daemon_publishes_what_the_program_prints(api):
@@ -48,4 +49,5 @@ def test_what_breaks_the_contract_is_noticed(status, body):
 @pytest.mark.last
 def test_every_operation_of_the_contract_is_used_by_some_test(daemon, whole_suite):
     daemon.note_used()
-    assert contract.unused() == []
+    # Volumes need root.
+    assert [use for use in contract.unused() if IS_ROOT or "/volumes" not in use[1]] == []

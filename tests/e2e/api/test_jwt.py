@@ -120,7 +120,7 @@ def test_a_file_of_keys_is_read_again_when_it_changes(tmp_path):
     first = provider.add("RS256", "first")
     path = tmp_path / "jwks.json"
     for parent in (tmp_path, *tmp_path.parents):
-        if parent.owner() == tmp_path.owner() and str(parent).startswith("/tmp/"):
+        if parent.stat().st_uid == tmp_path.stat().st_uid and str(parent).startswith("/tmp/"):
             parent.chmod(0o755)
 
     def write():
