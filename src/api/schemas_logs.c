@@ -39,7 +39,7 @@ const struct schema_field schema_usage[] = {
 	FIELD("wallSeconds", NUMBER, .help = "that sandboxes ran"),
 	FIELD("memoryGiBHours", NUMBER, .help = "limit times time"),
 	FIELD("diskGiBHours", NUMBER, .help = "limit times time"),
-	FIELD("networkBytes", INT),
+	FIELD("networkBytes", INT, .help = "not counted yet: 0"),
 };
 
 const struct schema_field schema_usage_page[] = {
