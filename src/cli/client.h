@@ -94,6 +94,10 @@ int client_list(struct client *c, const char *target, client_item_fn fn, void *u
  * struct table it gets. */
 int client_print_list(struct client *c, const char *target, const char *const *heads,
 		      client_item_fn row, struct err *err);
+/* One object: as JSON, or a line for each field. */
+int client_print_object(const struct client *c, const struct client_doc *d);
+/* The same of what is at that path: see client_path(). */
+int client_show(struct client *c, const char *pattern, const char *id, struct err *err);
 
 /* Says the failure, with a hint where there is something to do, and as JSON where that was asked
  * for. Returns CLI_ERROR. */

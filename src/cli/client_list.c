@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cli/client.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "httpc/url.h"
 #include "json/jw.h"
@@ -85,4 +86,23 @@ int client_print_list(struct client *c, const char *target, const char *const *h
 	if (r == 0)
 		table_print(&t, stdout);
 	return r;
+}
+
+int client_print_object(const struct client *c, const struct client_doc *d)
+{
+	if (c->json)
+		return client_print(&d->text);
+	show_object(jv_root(d->doc), stdout);
+	return 0;
+}
+
+int client_show(struct client *c, const char *pattern, const char *id, struct err *err)
+{
+	_cleanup_(client_doc_done) struct client_doc d = { 0 };
+	_cleanup_(buf_done) struct buf target = { 0 };
+	int r = client_path(&target, pattern, id);
+
+	if (r == 0)
+		r = client_json(c, "GET", target.data, NULL, &d, err);
+	return r < 0 ? r : client_print_object(c, &d);
 }

@@ -6,7 +6,6 @@
 #include "cli/act.h"
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/show.h"
 
 #define IDS_MAX 10000
 
@@ -83,20 +82,9 @@ static int start_each(struct client *c, void *args, int n, char **ids, struct er
 
 static int inspect(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	_cleanup_(client_doc_done) struct client_doc d = { 0 };
-	_cleanup_(buf_done) struct buf target = { 0 };
-	int r = client_path(&target, "sandboxes/%", ids[0]);
-
 	(void)args;
 	(void)n;
-	if (r == 0)
-		r = client_json(c, "GET", target.data, NULL, &d, err);
-	if (r < 0)
-		return r;
-	if (c->json)
-		return client_print(&d.text);
-	show_object(jv_root(d.doc), stdout);
-	return 0;
+	return client_show(c, "sandboxes/%", ids[0], err);
 }
 
 int cmd_sandbox_rm(const struct command *cmd, int argc, char **argv)

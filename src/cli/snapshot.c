@@ -337,20 +337,9 @@ static int pool_rm(struct client *c, void *args, int n, char **ids, struct err *
 
 static int pool_status(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	_cleanup_(client_doc_done) struct client_doc d = { 0 };
-	_cleanup_(buf_done) struct buf target = { 0 };
-	int r = client_path(&target, "warmpools/%/status", ids[0]);
-
 	(void)args;
 	(void)n;
-	if (r == 0)
-		r = client_json(c, "GET", target.data, NULL, &d, err);
-	if (r < 0)
-		return r;
-	if (c->json)
-		return client_print(&d.text);
-	show_object(jv_root(d.doc), stdout);
-	return 0;
+	return client_show(c, "warmpools/%/status", ids[0], err);
 }
 
 /* ---- entry points ---- */

@@ -109,14 +109,6 @@ static int write_body(const struct user_args *a, const char *name, struct buf *b
 	return jw_end(&w);
 }
 
-static int print_user(struct client *c, const struct client_doc *d)
-{
-	if (c->json)
-		return client_print(&d->text);
-	show_object(jv_root(d->doc), stdout);
-	return 0;
-}
-
 static int create(struct client *c, void *args, int n, char **names, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
@@ -126,7 +118,7 @@ static int create(struct client *c, void *args, int n, char **names, struct err 
 	(void)n;
 	if (r == 0)
 		r = client_json(c, "POST", "/api/v1/users", &body, &d, err);
-	return r < 0 ? r : print_user(c, &d);
+	return r < 0 ? r : client_print_object(c, &d);
 }
 
 static int set(struct client *c, void *args, int n, char **names, struct err *err)
@@ -144,7 +136,7 @@ static int set(struct client *c, void *args, int n, char **names, struct err *er
 		r = client_path(&target, "users/%", names[0]);
 	if (r == 0)
 		r = client_json(c, "PATCH", buf_str(&target), &body, &d, err);
-	return r < 0 ? r : print_user(c, &d);
+	return r < 0 ? r : client_print_object(c, &d);
 }
 
 static int inspect(struct client *c, void *args, int n, char **names, struct err *err)
@@ -156,7 +148,7 @@ static int inspect(struct client *c, void *args, int n, char **names, struct err
 	(void)args;
 	if (r == 0)
 		r = client_json(c, "GET", buf_str(&target), NULL, &d, err);
-	return r < 0 ? r : print_user(c, &d);
+	return r < 0 ? r : client_print_object(c, &d);
 }
 
 static const char *const heads[] = { "NAME",   "ROLE", "STATUS",     "SANDBOXES", "CPU",
