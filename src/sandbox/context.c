@@ -447,13 +447,14 @@ void context_restart(struct context *c, context_cb cb, void *user)
 	int r = sandbox_check_usable(c->sb, &err);
 
 	sandbox_touch(c->sb);
-	if (r == 0 && (c->cb || c->is_restarting))
+	if (r == 0 && c->cb)
 		r = err_set(&err, EBUSY, "the context is starting");
 	if (r == 0 && c->is_env_lost)
 		r = err_set(&err, EBUSY,
 			    "the context's environment was not kept over a restart of the service: "
 			    "make another");
-	if (r == 0 && end_later(c, "the context was restarted") < 0)
+	/* One that restarts by itself, because a run did not end in time, is the same restart. */
+	if (r == 0 && !c->is_restarting && end_later(c, "the context was restarted") < 0)
 		r = err_sys(&err, ENOMEM, "context");
 	if (r < 0) {
 		refuse(c->sb->all, cb, user, &err);
