@@ -291,11 +291,25 @@ static void what_cannot_be_read_is_an_error_of_the_run(void **state)
 	play_close(&p);
 }
 
+static void take_new_start(struct play *p)
+{
+	struct wire_head head;
+	struct rd payload;
+
+	do
+		assert_true(rig_recv(&p->rig, p->box, &head, &payload));
+	while (head.type == G_ACK);
+	assert_int_equal(head.type, G_EXEC);
+	p->id = head.id;
+	p->said[0] = p->said[1] = 0;
+	rig_say_started(p->box, p->id, 8);
+	rig_run(&p->rig);
+}
+
 static void a_run_that_is_too_slow_is_interrupted_and_then_the_interpreter_begins_anew(void **state)
 {
 	char token[ID_LEN + 1], code[64];
 	struct run_told t, waiting, after;
-	struct wire_head head;
 	struct rd payload;
 	struct play p;
 
@@ -317,19 +331,48 @@ static void a_run_that_is_too_slow_is_interrupted_and_then_the_interpreter_begin
 	(void)rig_expect(&p.rig, p.box, G_CANCEL, &payload);
 	rig_say_exit(p.box, p.id, SIGTERM, EXIT_SIGNALED | EXIT_CANCELLED);
 	rig_run(&p.rig);
-	do
-		assert_true(rig_recv(&p.rig, p.box, &head, &payload));
-	while (head.type == G_ACK);
-	assert_int_equal(head.type, G_EXEC);
-	p.id = head.id;
-	p.said[0] = p.said[1] = 0;
-	rig_say_started(p.box, p.id, 8);
-	rig_run(&p.rig);
+	take_new_start(&p);
 	assert_int_equal(state_of(p.c), CONTEXT_IDLE);
 	start_run(&p, "again", &after, NULL);
 	take_request(&p, token, code, sizeof(code));
 	say_end(&p, token);
 	assert_int_equal(after.status, CONTEXT_OK);
+	play_close(&p);
+}
+
+static void who_asks_for_a_restart_that_is_under_way_joins_it_and_only_one_is_made(void **state)
+{
+	struct context_told first = { 0 }, second = { 0 };
+	char token[ID_LEN + 1], code[64];
+	struct run_told t;
+	struct rd payload;
+	struct play p;
+
+	(void)state;
+	play_open(&p, CONTEXT_PYTHON);
+	start_run(&p, "slow", &t, NULL);
+	take_request(&p, token, code, sizeof(code));
+	context_overdue(p.c); /* the interrupt */
+	rig_run(&p.rig);
+	(void)rig_expect(&p.rig, p.box, G_SIGNAL, &payload);
+	context_overdue(p.c); /* and now it restarts by itself */
+	rig_run(&p.rig);
+	(void)rig_expect(&p.rig, p.box, G_CANCEL, &payload);
+	context_restart(p.c, on_context, &first);
+	context_restart(p.c, on_context, &second); /* one waits for it already */
+	rig_run(&p.rig);
+	assert_int_equal(first.calls, 0);
+	assert_int_equal(second.err.code, EBUSY);
+	rig_say_exit(p.box, p.id, SIGTERM, EXIT_SIGNALED | EXIT_CANCELLED);
+	rig_run(&p.rig);
+	take_new_start(&p);
+	assert_int_equal(first.calls, 1);
+	assert_int_equal(first.err.code, 0);
+	assert_ptr_equal(first.c, p.c);
+	assert_int_equal(state_of(p.c), CONTEXT_IDLE);
+	start_run(&p, "next", &t, NULL);
+	take_request(&p, token, code, sizeof(code)); /* and not a second end or start */
+	assert_string_equal(code, "next");
 	play_close(&p);
 }
 
@@ -549,6 +592,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_is_an_error_of_the_run),
 		cmocka_unit_test(
 			a_run_that_is_too_slow_is_interrupted_and_then_the_interpreter_begins_anew),
+		cmocka_unit_test(
+			who_asks_for_a_restart_that_is_under_way_joins_it_and_only_one_is_made),
 		cmocka_unit_test(an_interpreter_that_ends_fails_its_context_with_the_reason),
 		cmocka_unit_test(deleting_ends_the_interpreter_and_all_that_waits),
 		cmocka_unit_test(who_leaves_is_told_nothing_and_may_take_a_waiting_run_along),
