@@ -424,8 +424,7 @@ static bool is_first_body(const struct api_route *rows, size_t at)
 
 static void components(struct jw *w, const struct api_route *rows, size_t n)
 {
-	size_t n_schemas;
-	const struct schema *s = schemas_table(&n_schemas);
+	const struct schema *s;
 
 	jw_key(w, "components");
 	jw_object_begin(w);
@@ -443,9 +442,9 @@ static void components(struct jw *w, const struct api_route *rows, size_t n)
 		jw_key(w, rows[i].body->name);
 		openapi_body(w, rows[i].body->fields, rows[i].body->count);
 	}
-	for (size_t i = 0; i < n_schemas; i++) {
-		jw_key(w, s[i].name);
-		openapi_answer(w, &s[i]);
+	for (size_t i = 0; (s = schema_at(i)); i++) {
+		jw_key(w, s->name);
+		openapi_answer(w, s);
 	}
 	jw_object_end(w);
 	jw_object_end(w);

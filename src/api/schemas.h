@@ -35,5 +35,5 @@ struct schema {
 	size_t count;
 };
 
-const struct schema *schemas_table(size_t *ret_count);
+const struct schema *schema_at(size_t i);           /* NULL: there are no more */
 const struct schema *schema_find(const char *name); /* NULL: there is none */

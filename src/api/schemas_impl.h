@@ -30,11 +30,15 @@ enum {
 
 #define NEXT FIELD("nextCursor", STRING | NIL, .help = "the next page's cursor; null: the last")
 
-/* schemas_logs.c */
-extern const struct schema_field schema_event[5];
-extern const struct schema_field schema_event_page[2];
-extern const struct schema_field schema_audit_line[6];
-extern const struct schema_field schema_audit_head[3];
-extern const struct schema_field schema_usage[10];
-extern const struct schema_field schema_usage_page[2];
-extern const struct schema_field schema_audit_page[3];
+/* One file a topic: a schema and its row stand together. */
+struct schema_group {
+	const struct schema *list;
+	size_t count;
+};
+extern const struct schema_group schemas_sandboxes;
+extern const struct schema_group schemas_runs;
+extern const struct schema_group schemas_files;
+extern const struct schema_group schemas_makings;
+extern const struct schema_group schemas_people;
+extern const struct schema_group schemas_logs;
+extern const struct schema_group schemas_daemon;

@@ -1,6 +1,7 @@
+/* Events, the audit log, usage. */
 #include "api/schemas_impl.h"
 
-const struct schema_field schema_event[] = {
+static const struct schema_field event[] = {
 	FIELD("seq", INT, .help = "its place in the log; of a stream the id"),
 	FIELD("at", TIME),
 	FIELD("owner", STRING, .help = "empty: nobody's"),
@@ -8,12 +9,12 @@ const struct schema_field schema_event[] = {
 	FIELD("data", OBJECT, .help = "subject and more, by kind"),
 };
 
-const struct schema_field schema_event_page[] = {
+static const struct schema_field event_page[] = {
 	FIELD("items", LIST, .ref = "Event"),
 	NEXT,
 };
 
-const struct schema_field schema_audit_line[] = {
+static const struct schema_field audit_line[] = {
 	FIELD("seq", INT),
 	FIELD("at", TIME),
 	FIELD("owner", STRING, .help = "who; empty: not known"),
@@ -23,13 +24,13 @@ const struct schema_field schema_audit_line[] = {
 	FIELD("hash", STRING, .help = "of the line before and this one"),
 };
 
-const struct schema_field schema_audit_head[] = {
+static const struct schema_field audit_head[] = {
 	FIELD("seq", INT),
 	FIELD("hash", STRING),
 	FIELD("isIntact", BOOL, .help = "false: the log's end is not what its head says"),
 };
 
-const struct schema_field schema_usage[] = {
+static const struct schema_field usage[] = {
 	FIELD("day", STRING, .optional = 1, .help = "in UTC; as far as it was grouped by"),
 	FIELD("user", STRING, .optional = 1),
 	FIELD("keyId", STRING, .optional = 1, .help = "the key that made the sandbox"),
@@ -42,13 +43,25 @@ const struct schema_field schema_usage[] = {
 	FIELD("networkBytes", INT, .help = "not counted yet: 0"),
 };
 
-const struct schema_field schema_usage_page[] = {
+static const struct schema_field usage_page[] = {
 	FIELD("items", LIST, .ref = "Usage"),
 	NEXT,
 };
 
-const struct schema_field schema_audit_page[] = {
+static const struct schema_field audit_page[] = {
 	FIELD("items", LIST, .ref = "AuditLine"),
 	NEXT,
 	FIELD("head", OBJECT, .ref = "AuditHead"),
 };
+
+static const struct schema list[] = {
+	SCHEMA("Usage", "What was used", usage),
+	SCHEMA("UsagePage", "A page of sums", usage_page),
+	SCHEMA("Event", "Something that happened", event),
+	SCHEMA("EventPage", "A page of a log, oldest first", event_page),
+	SCHEMA("AuditLine", "A call that changed something, or a refusal", audit_line),
+	SCHEMA("AuditHead", "The end of the audit log", audit_head),
+	SCHEMA("AuditPage", "A page of the audit log, oldest first", audit_page),
+};
+
+const struct schema_group schemas_logs = { list, ARRAY_LEN(list) };

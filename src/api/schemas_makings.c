@@ -1,0 +1,148 @@
+/* What sandboxes are made of. */
+#include "api/schemas_impl.h"
+
+static const struct schema_field profile_setting[] = {
+	FIELD("name", STRING),
+	FIELD("value", STRING),
+	FIELD("about", STRING),
+	FIELD("choices", STRINGS, .help = "that a request may make instead"),
+};
+
+static const struct schema_field profile[] = {
+	FIELD("name", STRING),
+	FIELD("about", STRING),
+	FIELD("isAvailable", BOOL),
+	FIELD("reason", STRING | NIL, .help = "why it cannot be had on this machine"),
+	FIELD("settings", LIST, .ref = "ProfileSetting"),
+	FIELD("mayLoosen", STRINGS, .help = "what may be weaker than standard: nothing"),
+};
+
+static const struct schema_field profile_list[] = {
+	FIELD("items", LIST, .ref = "Profile"),
+};
+
+static const struct schema_field pool[] = {
+	FIELD("template", STRING), FIELD("ready", INT),  FIELD("building", INT),
+	FIELD("claimed", INT),     FIELD("target", INT), FIELD("hits", INT),
+	FIELD("misses", INT),
+};
+
+static const struct schema_field pool_list[] = {
+	FIELD("items", LIST, .ref = "Pool"),
+};
+
+static const struct schema_field scaling[] = {
+	FIELD("enabled", BOOL),
+	FIELD("targetUtilization", INT, .help = "per cent of those waiting that a peak takes"),
+	FIELD("scaleDownDelay", NUMBER, .help = "seconds of less demand before it shrinks"),
+};
+
+static const struct schema_field warm_pool[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("runtime", STRING),
+	FIELD("template", STRING, .help = "the same"),
+	FIELD("minSize", INT),
+	FIELD("maxSize", INT),
+	FIELD("securityLevel", STRING),
+	FIELD("preloadPackages", STRINGS),
+	FIELD("autoScaling", OBJECT, .ref = "AutoScaling"),
+	FIELD("createdAt", TIME),
+	FIELD("updatedAt", TIME),
+};
+
+static const struct schema_field warm_pool_list[] = {
+	FIELD("items", LIST, .ref = "WarmPool"),
+	NEXT,
+};
+
+static const struct schema_field warm_pool_status[] = {
+	FIELD("ready", INT, .help = "boxes that wait"),
+	FIELD("building", INT),
+	FIELD("claimed", INT, .help = "boxes that are in use"),
+	FIELD("target", INT, .help = "how many are to wait, by the claims of late"),
+	FIELD("hits", INT),
+	FIELD("misses", INT),
+	FIELD("hitRate", NUMBER | NIL, .help = "null before the first claim"),
+	FIELD("timeToReadyMs", NUMBER, .help = "to make a box, lately"),
+	FIELD("availablePods", INT, .help = "ready, as others call it"),
+	FIELD("assignedPods", INT, .help = "claimed"),
+	FIELD("pendingPods", INT, .help = "building"),
+};
+
+static const struct schema_field snapshot[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING | NIL),
+	FIELD("owner", STRING),
+	FIELD("sandboxId", STRING, .help = "what it was taken of"),
+	FIELD("template", STRING),
+	FIELD("size", INT, .help = "bytes on disk, of what was new"),
+	FIELD("files", INT, .help = "files and directories, of what was new"),
+	FIELD("skipped", INT, .help = "what no snapshot can hold: sockets, devices"),
+	FIELD("layers", INT, .help = "that a sandbox from it has below what it writes"),
+	FIELD("metadata", MAP, .help = "of the sandbox then"),
+	FIELD("createdAt", TIME),
+};
+
+static const struct schema_field snapshot_list[] = {
+	FIELD("items", LIST, .ref = "Snapshot"),
+	NEXT,
+};
+
+static const char *const volume_states[] = { "making", "ready", "leaving", NULL };
+
+static const struct schema_field volume[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("owner", STRING),
+	FIELD("size", INT, .help = "bytes"),
+	FIELD("status", STRING, .choices = volume_states),
+	FIELD("createdAt", TIME),
+};
+
+static const struct schema_field volume_list[] = {
+	FIELD("items", LIST, .ref = "Volume"),
+	NEXT,
+};
+
+static const struct schema_field template[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING, .help = "of one's own: with its version"),
+	FIELD("description", STRING),
+	FIELD("builtIn", BOOL),
+	FIELD("from", STRING, .help = "the built-in template below it"),
+	FIELD("resources", OBJECT | NIL, .ref = "Resources", .help = "null: as configured"),
+	FIELD("envNames", STRINGS),
+	FIELD("layers", INT, .help = "of files that it brings"),
+	FIELD("createdAt", TIME | NIL),
+};
+
+static const struct schema_field template_list[] = {
+	FIELD("items", LIST, .ref = "Template"),
+	NEXT,
+};
+
+static const struct schema_field runtime_list[] = {
+	FIELD("items", LIST, .ref = "Template"),
+};
+
+static const struct schema list[] = {
+	SCHEMA("ProfileSetting", "One thing that a profile settles", profile_setting),
+	SCHEMA("Profile", "What boxes of it are protected by", profile),
+	SCHEMA("ProfileList", "The security profiles", profile_list),
+	SCHEMA("Pool", "Finished boxes of one template", pool),
+	SCHEMA("PoolList", "The warm pools", pool_list),
+	SCHEMA("AutoScaling", "How a warm pool follows the demand", scaling),
+	SCHEMA("WarmPool", "How many finished boxes of a template wait", warm_pool),
+	SCHEMA("WarmPoolList", "A page of warm pools, newest first", warm_pool_list),
+	SCHEMA("WarmPoolStatus", "How a warm pool does", warm_pool_status),
+	SCHEMA("Snapshot", "What a sandbox had written", snapshot),
+	SCHEMA("SnapshotList", "A page of snapshots, newest first", snapshot_list),
+	SCHEMA("Volume", "A file system that outlives sandboxes", volume),
+	SCHEMA("VolumeList", "A page of volumes, newest first", volume_list),
+	SCHEMA("Template", "What sandboxes are made of", template),
+	SCHEMA("TemplateList", "A page of templates, newest first", template_list),
+	SCHEMA("RuntimeList", "The built-in templates", runtime_list),
+};
+
+const struct schema_group schemas_makings = { list, ARRAY_LEN(list) };
