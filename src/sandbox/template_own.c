@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -25,19 +26,27 @@ static void template_free(void *data)
 	struct template_own *t = data;
 
 	pairs_done(&t->env);
+	(void)arena_free(t->arena);
 	free(t);
 }
 
 static int read_template(struct jv o, struct template_own *t)
 {
 	const char *base = jv_text(jv_get(o, "base")), *about = jv_text(jv_get(o, "about"));
+	const char *source = jv_text(jv_get(o, "source"));
 	int r;
 
 	if (!base || !about || str_copy(t->base, sizeof(t->base), base) < 0 ||
-	    str_copy(t->about, sizeof(t->about), about) < 0)
+	    str_copy(t->about, sizeof(t->about), about) < 0 ||
+	    str_copy(t->source, sizeof(t->source), source ? source : "") < 0)
 		return -EINVAL;
+	t->arena = arena_create(MAKEUP_BYTES_MAX);
+	if (!t->arena)
+		return -ENOMEM;
 	row_read_limits(jv_get(o, "limits"), &t->limits);
-	r = layers_read(jv_get(o, "layers"), &t->layers);
+	r = makeup_read(o, t->arena, &t->make);
+	if (r == 0)
+		r = layers_read(jv_get(o, "layers"), &t->layers);
 	return r < 0 ? r : pairs_read(jv_get(o, "env"), &t->env);
 }
 
@@ -84,6 +93,7 @@ static int write_template(const struct template_own *t, struct buf *b)
 
 	jw_object_begin(&w);
 	jw_str_field(&w, "about", t->about);
+	jw_str_field(&w, "source", t->source);
 	jw_str_field(&w, "base", t->base);
 	jw_key(&w, "limits");
 	row_write_limits(&t->limits, &w);
@@ -91,6 +101,7 @@ static int write_template(const struct template_own *t, struct buf *b)
 	pairs_write(t->env.items, t->env.len, &w);
 	jw_key(&w, "layers");
 	layers_write(&t->layers, &w);
+	makeup_write(&t->make, &w);
 	jw_object_end(&w);
 	return jw_end(&w);
 }
@@ -176,17 +187,24 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 	return str_copy(t->base, sizeof(t->base), own->base);
 }
 
+int template_check_name(const char *name, struct err *err)
+{
+	int r = check_name(name, err);
+
+	if (r == 0 && (strlen(name) > TEMPLATE_NAME_MAX || template_find(name)))
+		r = err_set(err, template_find(name) ? EEXIST : EINVAL,
+			    "name: '%.60s' is a built-in template's, or longer than %d", name,
+			    TEMPLATE_NAME_MAX);
+	return r;
+}
+
 static int fill(struct sandboxes *all, const struct template_wish *wish, struct template_own *t,
 		struct err *err)
 {
 	const struct pairs *env = NULL;
 	struct limits limits = wish->limits;
-	int r = check_name(wish->name, err);
+	int r = template_check_name(wish->name, err);
 
-	if (r == 0 && (strlen(wish->name) > TEMPLATE_NAME_MAX || template_find(wish->name)))
-		r = err_set(err, template_find(wish->name) ? EEXIST : EINVAL,
-			    "name: '%.60s' is a built-in template's, or longer than %d", wish->name,
-			    TEMPLATE_NAME_MAX);
 	if (r == 0)
 		r = check_env(wish->env, wish->n_env, err);
 	if (r == 0)
@@ -203,25 +221,46 @@ static int fill(struct sandboxes *all, const struct template_wish *wish, struct 
 	return r < 0 ? err_sys(err, r, "template") : 0;
 }
 
-void template_create(struct sandboxes *all, const struct template_wish *wish, object_cb cb,
-		     void *user)
+/* What is complete and may be called so. */
+static int check_model(const char *name, const struct template_own *t, struct err *err)
+{
+	const struct template_row *row = template_find(t->base);
+	int r = template_check_name(name, err);
+
+	if (r == 0 && !row)
+		r = err_set(err, EINVAL, "from: there is no template '%.60s'", t->base);
+	return r < 0 ? r : makeup_check(&t->make, row->flags, err);
+}
+
+void template_put(struct sandboxes *all, const char *owner, const char *name,
+		  const struct template_own *t, object_cb cb, void *user)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct template_own t = { 0 };
-	char name[OBJECT_NAME_MAX + 1];
+	char full[OBJECT_NAME_MAX + 1];
 	struct err err = { 0 };
-	int r = fill(all, wish, &t, &err);
+	int r = check_model(name, t, &err);
 
-	if (r == 0)
-		r = write_template(&t, &b) < 0 ? err_sys(&err, ENOMEM, "template") : 0;
-	pairs_done(&t.env);
+	if (r == 0 && write_template(t, &b) < 0)
+		r = err_sys(&err, ENOMEM, "template");
 	if (r < 0) {
 		cb(user, NULL, &err);
 		return;
 	}
-	(void)str_format(name, sizeof(name), "%s:%llu", wish->name,
-			 (unsigned long long)find_newest(all, wish->owner, wish->name).version + 1);
+	(void)str_format(full, sizeof(full), "%s:%llu", name,
+			 (unsigned long long)find_newest(all, owner, name).version + 1);
 	objects_add(all->objects[OBJECTS_TEMPLATE],
-		    &(struct object_put){ .owner = wish->owner, .name = name, .text = b.data }, cb,
-		    user);
+		    &(struct object_put){ .owner = owner, .name = full, .text = b.data }, cb, user);
+}
+
+void template_create(struct sandboxes *all, const struct template_wish *wish, object_cb cb,
+		     void *user)
+{
+	struct template_own t = { 0 };
+	struct err err = { 0 };
+
+	if (fill(all, wish, &t, &err) < 0)
+		cb(user, NULL, &err);
+	else
+		template_put(all, wish->owner, wish->name, &t, cb, user);
+	pairs_done(&t.env);
 }
