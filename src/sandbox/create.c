@@ -206,6 +206,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	(void)str_copy(sb->template, sizeof(sb->template), t->name);
 	sb->profile = req->profile;
 	sb->strict = req->strict;
+	sb->is_internal = req->is_internal;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);

@@ -37,6 +37,7 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	sb->is_warm = i.info.warm;
 	sb->profile = i.info.profile;
 	sb->strict = i.info.strict;
+	sb->is_internal = i.info.is_internal;
 	(void)str_copy(sb->id, sizeof(sb->id), row->id);
 	(void)str_copy(sb->owner, sizeof(sb->owner), row->owner);
 	(void)str_copy(sb->key_id, sizeof(sb->key_id), row->key_id);
@@ -44,6 +45,10 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	(void)str_copy(sb->template, sizeof(sb->template), row->template);
 	if (r == 0)
 		sandbox_set_reason(sb, "%s", row->reason);
+	if (sb->is_internal) { /* the job that it was made for is gone */
+		i.info.state = SANDBOX_STOPPING;
+		sandbox_set_reason(sb, "interrupted");
+	}
 	sb->created_ms = row->created_ms;
 	sb->expires_ms = row->expires_ms;
 	sb->timeout_ms = (uint64_t)row->timeout_ms;

@@ -441,6 +441,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.profile = sb->profile,
 		.strict = sb->strict,
 		.warm = sb->is_warm,
+		.is_internal = sb->is_internal,
 		.is_existing = sb->is_existing,
 		.claim_us = sb->claim_us,
 		.store_us = sb->store_us,

@@ -165,6 +165,7 @@ struct sandbox {
 	struct volume_mounts volumes;
 
 	bool is_warm, is_existing;
+	bool is_internal;   /* of a job of ours: nobody goes on with it after a restart */
 	bool is_registered; /* in by_id: holds a reference */
 	bool is_recorded;   /* ended, and the store knows */
 	bool is_died;       /* its box ended while it was being created */

@@ -12,6 +12,7 @@
 #define ROW_WARM (1u << 0)
 #define ROW_STRICT_CALLS (1u << 1)
 #define ROW_STRICT_PROC (1u << 2)
+#define ROW_INTERNAL (1u << 3)
 #define SPEC_JSON_MAX (64u << 10)
 
 void row_texts_done(struct row_texts *t)
@@ -63,7 +64,7 @@ static int write_pairs(const struct pairs *p, struct buf *b)
 
 static uint32_t row_flags(const struct sandbox *sb)
 {
-	return (sb->is_warm ? ROW_WARM : 0) |
+	return (sb->is_warm ? ROW_WARM : 0) | (sb->is_internal ? ROW_INTERNAL : 0) |
 	       (sb->strict & TEMPLATE_STRICT_CALLS ? ROW_STRICT_CALLS : 0) |
 	       (sb->strict & TEMPLATE_STRICT_PROC ? ROW_STRICT_PROC : 0);
 }
@@ -184,6 +185,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->box_id = row->box_id;
 	i->state = row->state;
 	i->warm = (row->flags & ROW_WARM) != 0;
+	i->is_internal = (row->flags & ROW_INTERNAL) != 0;
 	i->profile = row->level < PROFILE_ID_COUNT ? row->level : PROFILE_ID_STANDARD;
 	i->strict = (row->flags & ROW_STRICT_CALLS ? TEMPLATE_STRICT_CALLS : 0) |
 		    (row->flags & ROW_STRICT_PROC ? TEMPLATE_STRICT_PROC : 0);

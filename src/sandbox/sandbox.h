@@ -99,6 +99,8 @@ struct sandbox_request { /* borrowed for the call */
 	uint64_t timeout_ms;                 /* 0: the default */
 	uint64_t idle_ms;                    /* 0: the default */
 	bool cold;                           /* not from the pool */
+	bool is_internal; /* for a job of the service itself: it ends with it, and
+			     with the daemon */
 	const struct sandbox_pair *env, *metadata;
 	size_t n_env, n_metadata;
 };
@@ -120,6 +122,7 @@ struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended 
 	uint8_t profile;        /* enum profile_id */
 	uint32_t strict;        /* of a custom one: enum template_flag */
 	bool warm, is_existing; /* was taken from the pool; get_or_create found it */
+	bool is_internal;       /* see sandbox_request */
 	uint64_t step_ns[STEP_COUNT];
 	uint64_t claim_us, store_us, total_us; /* of its creation, by this process; 0 otherwise */
 	struct limits limits;
