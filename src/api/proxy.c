@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "config/config.h"
 #include "loop/loop.h"
 #include "net/http.h"
 #include "net/http1.h"
@@ -24,16 +25,11 @@
 #define HIGH ((size_t)256 << 10) /* bytes that one side has not taken: the other waits */
 #define HEAD_MAX ((size_t)128 << 10)
 
-static const struct proxy_limits default_limits = { .head_ms = 60000,
-						    .body_ms = 300000,
-						    .tunnel_ms = 600000 };
-
 struct proxies {
 	struct api *api;         /* borrowed */
 	struct list all;         /* struct proxy */
 	struct lanes *lanes;     /* owned */
 	struct loop_timer *tick; /* owned */
-	struct proxy_limits limits;
 };
 
 enum proxy_state {
@@ -432,9 +428,9 @@ void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info 
 static struct proxy *find_late(const struct proxies *all, uint64_t now)
 {
 	LIST_FOREACH (&all->all, p, struct proxy, node) {
-		uint64_t limit = p->state == PROXY_TUNNEL      ? all->limits.tunnel_ms
-				 : p->state == PROXY_ANSWERING ? all->limits.body_ms
-							       : all->limits.head_ms;
+		uint64_t limit = p->state == PROXY_TUNNEL || p->state == PROXY_ANSWERING
+					 ? c->port_idle_ms
+					 : c->port_answer_ms;
 
 		if (now - p->since_ms >= limit)
 			return p;
@@ -460,7 +456,6 @@ struct proxies *proxies_create(struct api *api)
 	if (!all)
 		return NULL;
 	all->api = api;
-	all->limits = default_limits;
 	list_init(&all->all);
 	all->lanes = lanes_create(api->deps.loop);
 	if (!all->lanes || loop_timer_create(api->deps.loop, on_tick, all, &all->tick) < 0)

@@ -22,12 +22,6 @@ struct sandbox;
 #define PROXY_TOKEN_HEADER "X-Holt-Port-Token"
 #define PROXY_COOKIE "holt_port"
 
-struct proxy_limits {       /* milliseconds */
-	uint64_t head_ms;   /* without the head of an answer */
-	uint64_t body_ms;   /* without a byte either way */
-	uint64_t tunnel_ms; /* the same, of a WebSocket */
-};
-
 struct proxy_target {
 	const char *path; /* raw; borrowed from the request */
 	const char *query;

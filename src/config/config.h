@@ -47,6 +47,7 @@ struct config {
 	uint64_t max_json_bytes, max_body_bytes;
 	bool metrics_public;
 	const char *domain; /* of ports by host name; NULL: none */
+	uint64_t port_answer_ms, port_idle_ms;
 	/* of packages: the index, and further hosts that it names; none: not configured */
 	struct config_list registry_pip, registry_npm, registry_cargo, registry_go;
 	bool registry_allow_private;
@@ -55,7 +56,7 @@ struct config {
 	const char *jwt_owner_claim;
 	const char *jwt_role_claim; /* NULL: every token is a user's */
 	bool jwt_admin;
-	uint64_t jwt_skew_ms;
+	uint64_t jwt_skew_ms, jwt_refresh_ms;
 	/* what is written down and told */
 	bool audit;
 	uint64_t event_retention_ms;

@@ -45,6 +45,12 @@ static const struct setting table[] = {
 
 	ROW("domain", "DOMAIN", "domain", STRING, domain, .arg = "NAME", .max = 200,
 	    .help = "serve exposed ports as PORT-SANDBOX.NAME (none: by path only)"),
+	ROW("port_answer_timeout", "PORT_ANSWER_TIMEOUT", "port-answer-timeout", DURATION,
+	    port_answer_ms, .arg = "TIME", .standard = "60s", .min = 1000, .max = 24 * MS_HOUR,
+	    .help = "how long a program inside may take to begin its answer"),
+	ROW("port_idle_timeout", "PORT_IDLE_TIMEOUT", "port-idle-timeout", DURATION, port_idle_ms,
+	    .arg = "TIME", .standard = "10m", .min = 1000, .max = 24 * MS_HOUR,
+	    .help = "how long a proxied connection may be without a byte"),
 	ROW("registry_pip", "REGISTRY_PIP", "registry-pip", LIST, registry_pip, .arg = "URL,...",
 	    .standard = "", .help = "pip's index for sandboxes, then other hosts of its files"),
 	ROW("registry_npm", "REGISTRY_NPM", "registry-npm", LIST, registry_npm, .arg = "URL,...",
@@ -71,6 +77,9 @@ static const struct setting table[] = {
 	    .help = "a token may make an admin"),
 	ROW("jwt_skew", "JWT_SKEW", "jwt-skew", DURATION, jwt_skew_ms, .arg = "TIME",
 	    .standard = "60s", .max = 600000, .help = "how far the provider's clock may be off"),
+	ROW("jwt_refresh", "JWT_REFRESH", "jwt-refresh", DURATION, jwt_refresh_ms, .arg = "TIME",
+	    .standard = "30s", .min = 1000, .max = MS_HOUR,
+	    .help = "least time between two questions for the provider's keys"),
 
 	ROW("state_dir", "STATE_DIR", "state-dir", PATH, state_dir, .arg = "DIR",
 	    .help = "where everything that lasts is kept"),

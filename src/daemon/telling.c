@@ -42,7 +42,8 @@ int telling_open(struct telling *t, const struct telling_deps *deps, struct err 
 	if (r == 0)
 		r = courier_create(deps->loop, &t->courier, err);
 	if (r == 0 && c->jwt_jwks)
-		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, &t->jwks, err);
+		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, c->jwt_refresh_ms,
+				       &t->jwks, err);
 	return r;
 }
 

@@ -25,6 +25,7 @@ struct jwks_source {
 	struct loop *loop;       /* borrowed */
 	struct courier *courier; /* borrowed */
 	const char *where;       /* borrowed */
+	uint64_t ask_ms;
 	bool is_url;
 	struct loop_timer *timer;
 	struct jwks *keys; /* NULL: none yet */
@@ -105,7 +106,7 @@ static void fetched(void *user, const struct courier_answer *a)
 
 	if (a->r == 0)
 		(void)take(s, &a->body, &err);
-	over(s, &err, err.code ? JWKS_ASK_MS : age_ms(a->max_age_s));
+	over(s, &err, err.code ? s->ask_ms : age_ms(a->max_age_s));
 }
 
 static int fetch(struct jwks_source *s)
@@ -206,7 +207,7 @@ static void ask(struct jwks_source *s)
 	if (r == 0)
 		return;
 	(void)err_sys(&err, r, "'%s'", s->where);
-	over(s, &err, JWKS_ASK_MS);
+	over(s, &err, s->ask_ms);
 }
 
 static void aged(void *user)
@@ -216,7 +217,7 @@ static void aged(void *user)
 
 bool jwks_source_refresh(struct jwks_source *s, struct jwks_wait *wait)
 {
-	uint64_t least = s->is_url ? JWKS_ASK_MS : JWKS_LOOK_MS;
+	uint64_t least = s->is_url ? s->ask_ms : JWKS_LOOK_MS;
 
 	if (!s->is_asking && s->asked_ms && clock_now_ms() - s->asked_ms < least)
 		return false;
@@ -235,7 +236,7 @@ const struct jwks *jwks_source_keys(const struct jwks_source *s)
 }
 
 int jwks_source_create(struct loop *loop, struct courier *courier, const char *where,
-		       struct jwks_source **ret, struct err *err)
+		       uint64_t ask_ms, struct jwks_source **ret, struct err *err)
 {
 	_cleanup_(jwks_source_free_p) struct jwks_source *s = calloc(1, sizeof(*s));
 	int r;
@@ -246,6 +247,7 @@ int jwks_source_create(struct loop *loop, struct courier *courier, const char *w
 	s->loop = loop;
 	s->courier = courier;
 	s->where = where;
+	s->ask_ms = ask_ms;
 	s->is_url = strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0;
 	r = s->is_url ? courier_check_url(where, err) : 0;
 	if (r < 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/list.h"
@@ -17,13 +18,13 @@ struct loop;
 #define JWKS_AGE_MS 3600000u   /* of an answer that says nothing about it */
 #define JWKS_AGE_MIN_MS 60000u /* what an answer may say */
 #define JWKS_AGE_MAX_MS 86400000u
-#define JWKS_ASK_MS 30000u /* least time between two requests, whatever tokens come */
 #define JWKS_LOOK_MS 1000u /* least time between two looks at a file */
 #define JWKS_WAITS_MAX 256u
 
-/* Starts to get the keys at once. `where`: a path, or http:// or https://. All borrowed. */
+/* Starts to get the keys at once. `where`: a path, or http:// or https://. All borrowed. `ask_ms`:
+ * least time between two requests, whatever tokens come. */
 int jwks_source_create(struct loop *loop, struct courier *courier, const char *where,
-		       struct jwks_source **ret, struct err *err);
+		       uint64_t ask_ms, struct jwks_source **ret, struct err *err);
 struct jwks_source *jwks_source_free(struct jwks_source *s); /* waits are forgotten */
 CLEANUP_FUNC(struct jwks_source *, jwks_source_free)
 

@@ -84,6 +84,7 @@ void rig_open(struct api_rig *rig)
 	rig->config.max_body_bytes = 4 << 20;
 	rig->config.sandbox_timeout_max_ms = 24 * 3600 * 1000;
 	rig->config.exec_timeout_max_ms = 3600 * 1000;
+	rig->config.port_answer_ms = rig->config.port_idle_ms = 60 * 1000;
 	assert_int_equal(api_create(&(struct api_deps){ .loop = rig->loop,
 							.config = &rig->config,
 							.sandboxes = &rig->service,

@@ -84,7 +84,8 @@ static void open_source(struct rig *g, const char *where)
 {
 	struct err err = { 0 };
 
-	assert_int_equal(jwks_source_create(g->loop, g->courier, where, &g->source, &err), 0);
+	assert_int_equal(jwks_source_create(g->loop, g->courier, where, 30000, &g->source, &err),
+			 0);
 	assert_null(jwks_source_keys(g->source));
 }
 

@@ -172,12 +172,14 @@ def nothing_listens(box):
     return box.api.get(f"{box.path}/ports/4000/")
 
 
-def silence(box):
-    """Something takes the connection and never says a word: a minute of that is enough."""
+def silence():
+    """Something takes the connection and never says a word."""
     code = "import socket, time; s = socket.create_server(('127.0.0.1', 4001)); print('on', flush=True); time.sleep(300)"
-    box.begin(argv=["python3", "-c", code]).wait_for_output("on")
-    box.api.post(f"{box.path}/ports", {"port": 4001}).must(201)
-    return box.api.get(f"{box.path}/ports/4001/")
+    with Daemon("--port-answer-timeout", "1s") as daemon:
+        box = daemon.api.sandbox()
+        box.begin(argv=["python3", "-c", code]).wait_for_output("on")
+        box.api.post(f"{box.path}/ports", {"port": 4001}).must(201)
+        return box.api.get(f"{box.path}/ports/4001/")
 
 
 # code: a request that is answered with it. None: no request leads there, and a unit test has it instead: an
@@ -192,7 +194,7 @@ CODES = {
     "service_unavailable": lambda api, box, key_for: too_many_executions(api.sandbox(resources={"pids": 400})),
     "quota_exceeded": lambda api, box, key_for: over_quota(),
     "bad_gateway": lambda api, box, key_for: nothing_listens(box),
-    "gateway_timeout": lambda api, box, key_for: silence(box),
+    "gateway_timeout": lambda api, box, key_for: silence(),
     "internal_error": None,
 }
 

@@ -1,4 +1,5 @@
 """Access tokens of an identity provider: who they let in, as whom, and for how long."""
+import itertools
 import os
 import time
 
@@ -91,7 +92,7 @@ def test_a_token_and_a_key_together_are_refused(api, provider):
     api.using(provider.keys[2].token()).get("/user", headers={"X-API-Key": api.key}).error(401)
 
 
-def test_keys_rotate_without_a_refusal_and_unknown_ones_do_not_flood_the_provider():
+def test_unknown_keys_do_not_flood_the_provider():
     with Provider() as provider:
         old = provider.add("ES256", "old")
         with Daemon(*FLAGS, "--jwt-jwks", provider.url) as daemon:
@@ -103,15 +104,26 @@ def test_keys_rotate_without_a_refusal_and_unknown_ones_do_not_flood_the_provide
                 assert "not known" in api.coming_from(f"127.9.0.{kid + 1}").using(
                     Key("EdDSA", f"k{kid}").token()).get("/user").error(401)
             assert provider.asked == 1
+
+
+def test_keys_rotate_without_a_refusal():
+    with Provider() as provider:
+        old = provider.add("ES256", "old")
+        with Daemon(*FLAGS, "--jwt-jwks", provider.url, "--jwt-refresh", "1s") as daemon:
+            api = daemon.api
+            api.using(old.token()).get("/user").must(200)
             # the provider fails: what is known goes on to be known
             provider.status = 500
+            asked = provider.asked
+            unknown = itertools.count(1)
+            until(lambda: api.coming_from(f"127.9.1.{next(unknown) % 250 + 1}").using(
+                Key("EdDSA", "made up").token()).get("/user").error(401) and provider.asked > asked, what="a question")
             api.using(old.token()).get("/user").must(200)
             provider.status = 200
             provider.keys.clear()
             new = provider.add("ES256", "new")
-            time.sleep(31)  # the least time between two questions
-            api.using(new.token()).get("/user").must(200)
-            assert provider.asked == 2
+            until(lambda: api.coming_from(f"127.9.2.{next(unknown) % 250 + 1}").using(
+                new.token()).get("/user").status == 200, what="the new key")
             api.using(old.token()).get("/user").error(401)
 
 
