@@ -268,8 +268,12 @@ static void take_body(struct api_call *c)
 /* A port's own credentials are its handler's to look at; a key is a key. */
 static bool is_port_without_key(const struct api_call *c)
 {
-	return c->route->route.flags & ROUTE_PORT && !http_header(c->http, "Authorization") &&
-	       !http_header(c->http, "X-API-Key");
+	const char *token;
+
+	if (!(c->route->route.flags & ROUTE_PORT) || http_header(c->http, "Authorization") ||
+	    http_header(c->http, "X-API-Key"))
+		return false;
+	return !(c->route->route.flags & ROUTE_SOCKET) || http_query(c->http, "token", &token) == 0;
 }
 
 static void admit(struct api_call *c)

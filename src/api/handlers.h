@@ -117,6 +117,7 @@ void api_port_list(struct api_call *c);
 void api_port_get(struct api_call *c);
 void api_port_close(struct api_call *c);
 void api_port_proxy(struct api_call *c);
+void api_port_tcp(struct api_call *c);
 /* pty.c, stream.c */
 void api_pty(struct api_call *c);
 void api_stream(struct api_call *c);

@@ -105,16 +105,11 @@ static void lane_failed(void *user, const struct err *err)
 {
 	struct proxy *p = user;
 	struct api_call *c = p->call;
+	unsigned port = p->target.port;
 
 	p->lane = NULL;
-	if (err->code == ECONNREFUSED)
-		return bad_gateway(p, 502, "nothing listens there");
-	if (err->code == ETIMEDOUT)
-		return bad_gateway(p, 504, "the connection was not accepted in time");
-	if (err->code == ECONNRESET)
-		return bad_gateway(p, 502, "the connection was closed at once");
 	end_call(p);
-	problem_reply_box(c, err);
+	proxy_reply_unreached(c, port, err);
 }
 
 static void lane_ended(void *user)
@@ -179,7 +174,7 @@ static bool begin_stream(struct proxy *p)
 	struct api_call *c = p->call;
 
 	p->stream.cut = cut;
-	if (c->who.key_id[0] == '\0' || call_stream_begin(c, &p->stream, "ws", p->sandbox_id))
+	if (c->who.owner[0] == '\0' || call_stream_begin(c, &p->stream, "ws", p->sandbox_id))
 		return true;
 	end_call(p);
 	return false;
@@ -390,36 +385,10 @@ static void begin(struct api_call *c, struct sandbox *sb, const struct proxy_tar
 	connect_now(p, sb, false);
 }
 
-struct waking { /* in the request's arena: it waits, also for a client that has left */
-	struct api_call *call;
-	struct proxy_target target;
-};
-
-static void awake(void *user, struct sandbox *sb, const struct err *err)
-{
-	struct waking *w = user;
-
-	if (err)
-		problem_reply(w->call, err);
-	else
-		begin(w->call, sb, &w->target);
-}
-
 void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info *port,
 		 const struct proxy_target *target)
 {
-	struct sandbox_info info;
-	struct waking *w;
-
-	sandbox_touch(sb);
-	sandbox_info(sb, &info);
-	if (!port->wakes || (info.state != SANDBOX_PAUSED && info.state != SANDBOX_RESUMING))
-		return begin(c, sb, target);
-	w = arena_alloc(http_arena(c->http), sizeof(*w));
-	if (!w)
-		return problem_reply(c, &(struct err){ ENOMEM, "proxy" });
-	*w = (struct waking){ c, *target };
-	sandbox_resume(sb, awake, w);
+	proxy_wake(c, sb, port, target, begin);
 }
 
 /* ---- deadlines ---- */
@@ -427,6 +396,8 @@ void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info 
 /* NULL: none is over its time. */
 static struct proxy *find_late(const struct proxies *all, uint64_t now)
 {
+	const struct config *c = all->api->deps.config;
+
 	LIST_FOREACH (&all->all, p, struct proxy, node) {
 		uint64_t limit = p->state == PROXY_TUNNEL || p->state == PROXY_ANSWERING
 					 ? c->port_idle_ms

@@ -14,6 +14,7 @@
 struct api;
 struct api_call;
 struct buf;
+struct err;
 struct http1_head;
 struct http_request;
 struct port_info;
@@ -35,6 +36,15 @@ struct proxies *proxies_free(struct proxies *all);
 
 /* proxy_door.c: whether the request's Host names a port; then it is answered, now or later. */
 bool proxy_handle_host(struct api_call *c);
+/* The port that the path names, for who may reach it, and its sandbox; NULL: answered. */
+const struct port_info *proxy_find_port(struct api_call *c, struct sandbox **ret);
+/* Goes on at once, or when the paused sandbox is awake, where the port may do that. */
+typedef void (*proxy_go_fn)(struct api_call *c, struct sandbox *sb,
+			    const struct proxy_target *target);
+void proxy_wake(struct api_call *c, struct sandbox *sb, const struct port_info *port,
+		const struct proxy_target *target, proxy_go_fn go);
+/* No connection was made: 502, 504, or what else is wrong with the sandbox. */
+void proxy_reply_unreached(struct api_call *c, unsigned port, const struct err *err);
 /* proxy.c: passes the request on. */
 void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info *port,
 		 const struct proxy_target *target);

@@ -35,6 +35,51 @@ static void refuse(struct api_call *c)
 		       "this port wants its token in " PROXY_TOKEN_HEADER ", or an API key");
 }
 
+struct waking { /* in the request's arena: it waits, also for a client that has left */
+	struct api_call *call;
+	struct proxy_target target;
+	proxy_go_fn go;
+};
+
+static void awake(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct waking *w = user;
+
+	if (err)
+		problem_reply(w->call, err);
+	else
+		w->go(w->call, sb, &w->target);
+}
+
+void proxy_wake(struct api_call *c, struct sandbox *sb, const struct port_info *port,
+		const struct proxy_target *target, proxy_go_fn go)
+{
+	struct sandbox_info info;
+	struct waking *w;
+
+	sandbox_touch(sb);
+	sandbox_info(sb, &info);
+	if (!port->wakes || (info.state != SANDBOX_PAUSED && info.state != SANDBOX_RESUMING))
+		return go(c, sb, target);
+	w = arena_alloc(http_arena(c->http), sizeof(*w));
+	if (!w)
+		return problem_reply(c, &(struct err){ ENOMEM, "proxy" });
+	*w = (struct waking){ c, *target, go };
+	sandbox_resume(sb, awake, w);
+}
+
+void proxy_reply_unreached(struct api_call *c, unsigned port, const struct err *err)
+{
+	if (err->code == ECONNREFUSED)
+		problem_status(c, 502, "port %u: nothing listens there", port);
+	else if (err->code == ETIMEDOUT)
+		problem_status(c, 504, "port %u: the connection was not accepted in time", port);
+	else if (err->code == ECONNRESET)
+		problem_status(c, 502, "port %u: the connection was closed at once", port);
+	else
+		problem_reply_box(c, err);
+}
+
 /* ---- by path ---- */
 
 /* 0: it is none. */
@@ -66,25 +111,39 @@ static void redirect(struct api_call *c)
 	http_reply(c->http, 308, NULL, NULL, 0);
 }
 
-void api_port_proxy(struct api_call *c)
+const struct port_info *proxy_find_port(struct api_call *c, struct sandbox **ret)
 {
-	bool has_key = c->who.key_id[0] != '\0';
-	struct proxy_target t = { .query = http_query_string(c->http) };
+	bool has_key = c->who.owner[0] != '\0';
 	const struct port_info *port;
 	struct sandbox *sb;
 
-	t.port = param_port(c);
 	if (has_key)
 		sb = call_sandbox(c);
 	else
 		sb = sandboxes_find(c->api->deps.sandboxes, call_param(c, "id"), NULL);
 	if (!sb && has_key)
-		return; /* answered */
-	port = sb ? port_find(sb, t.port) : NULL;
-	if (!has_key && (!port || !(port->is_public || has_token(c, port))))
-		return refuse(c);
+		return NULL; /* answered */
+	port = sb ? port_find(sb, param_port(c)) : NULL;
+	if (!has_key && (!port || !(port->is_public || has_token(c, port)))) {
+		refuse(c);
+		return NULL;
+	}
 	if (!port)
-		return problem_status(c, 404, "port %.16s is not exposed", call_param(c, "port"));
+		problem_status(c, 404, "port %.16s is not exposed", call_param(c, "port"));
+	*ret = sb;
+	return port;
+}
+
+void api_port_proxy(struct api_call *c)
+{
+	struct proxy_target t = { .query = http_query_string(c->http) };
+	const struct port_info *port;
+	struct sandbox *sb;
+
+	port = proxy_find_port(c, &sb);
+	if (!port)
+		return;
+	t.port = port->port;
 	t.path = rest_of(http_path(c->http));
 	if (!t.path)
 		return redirect(c);

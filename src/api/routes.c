@@ -33,6 +33,11 @@ static const char about_proxy[] =
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
 	"502 and 504 say that the program inside did not answer as it should.";
 
+static const char about_tcp[] =
+	"A connection to what listens on the port inside the sandbox, whatever it speaks: binary "
+	"messages are its bytes both ways, an empty one says that its side sends no more. Wants what "
+	"a request to the port wants.";
+
 /* What is behind it answers with what it likes. */
 #define PORT BOX "/ports/:port"
 #define PROXY(method)                                                            \
@@ -191,6 +196,8 @@ static const struct api_route routes[] = {
 	    "PortList"),
 	ROW("GET", PORT, SCOPE_PORT, 0, api_port_get, NULL, "One exposed port", "Port"),
 	ROW("DELETE", PORT, SCOPE_PORT, 0, api_port_close, NULL, "Close a port", NULL),
+	ROW("GET", BOX "/tcp/:port", SCOPE_PORT, ROUTE_SOCKET | ROUTE_PORT, api_port_tcp, NULL,
+	    "A connection to a port, as bytes", NULL, .bad = { 502, 504 }, .about = about_tcp),
 	PROXY("GET"),
 	PROXY("HEAD"),
 	PROXY("POST"),

@@ -186,6 +186,7 @@ int sock_write(struct sock *s, const void *data, size_t n)
 void sock_shutdown(struct sock *s)
 {
 	s->is_write_over = true;
+	s->is_above = sock_pending(s) > 0;
 	shut(s);
 }
 
@@ -228,7 +229,7 @@ static void on_ready(void *user, unsigned events)
 	s->is_busy = true;
 	if (events & LOOP_WRITE && !s->broken)
 		flush(s);
-	if (s->is_above && sock_pending(s) <= SOCK_LOW && !s->broken) {
+	if (s->is_above && sock_pending(s) <= (s->is_write_over ? 0 : SOCK_LOW) && !s->broken) {
 		s->is_above = false;
 		s->ops->drained(s->user);
 	}

@@ -13,7 +13,8 @@ struct sock; /* opaque */
 
 struct sock_ops { /* sock_free() may be called from any of them */
 	void (*input)(void *user, const char *data, size_t n); /* borrowed */
-	/* Pending output has fallen to SOCK_LOW or below from above it. */
+	/* Pending output has fallen to SOCK_LOW or below from above it; after sock_shutdown(): all
+	 * of it is sent. */
 	void (*drained)(void *user);
 	/* 0: the peer will send no more, after its last byte has been told; else a negative errno:
 	 * the connection is broken, and nothing goes either way any more. Once each. */

@@ -512,6 +512,11 @@ void port_use_set_busy(struct port_use *u, bool on)
 		reaper_note(u->sb);
 }
 
+void port_use_touch(struct port_use *u)
+{
+	sandbox_touch(u->sb);
+}
+
 bool port_use_is_of(const struct port_use *u, const struct sandbox *sb, uint16_t port)
 {
 	return u->sb == sb && u->port == port;
