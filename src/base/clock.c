@@ -20,12 +20,17 @@ uint64_t clock_now_ms(void)
 	return clock_now_ns() / 1000000u;
 }
 
-int64_t clock_wall_ms(void)
+int64_t clock_wall_ns(void)
 {
 	struct timespec ts;
 
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+int64_t clock_wall_ms(void)
+{
+	return clock_wall_ns() / 1000000;
 }
 
 void clock_iso(int64_t wall_ms, char dst[CLOCK_ISO_SIZE])

@@ -77,6 +77,8 @@ static const struct metric_def table[METRIC_COUNT] = {
 					   "Refusals, kills by limits, and the like.", "kind"),
 	[METRIC_EVENTS_LOST] =
 		COUNTER("holt_events_lost_total", "Events that could not be written down.", NULL),
+	[METRIC_TRACE_SPANS] = COUNTER("holt_trace_spans_total",
+				       "Spans of traces, and what became of them.", "result"),
 	[METRIC_METRICS_LOST] =
 		COUNTER("holt_metrics_lost_total", "Samples lost for lack of memory.", NULL),
 };

@@ -32,6 +32,7 @@ enum metric {
 	METRIC_DENIALS,         /* reason: unauthenticated, forbidden, rate_limited, quota ... */
 	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */
 	METRIC_EVENTS_LOST,
+	METRIC_TRACE_SPANS, /* result: sent, dropped, refused, unsent */
 	METRIC_METRICS_LOST,
 	METRIC_COUNT
 };
