@@ -41,6 +41,7 @@ static const struct job_type types[JOB_KIND_COUNT] = {
 	[JOB_LOAD_OBJECTS] = { &rows_objects, JOB_LOAD, false },
 	[JOB_LOAD_LAST_JOURNAL] = { &rows_journal, JOB_LOAD, false },
 	[JOB_LOAD_USAGE] = { &rows_usage, JOB_LOAD, false },
+	[JOB_LOAD_LAST_USAGE] = { &rows_usage, JOB_LOAD, false },
 };
 
 struct store_job *job_create(enum job_kind kind, union job_cb cb, void *user)
@@ -80,6 +81,11 @@ size_t job_bytes(const struct store_job *job)
 int job_set_row(struct store_job *job, const void *row)
 {
 	return rows_copy(job_type(job)->table, row, job->arena, &job->row);
+}
+
+int job_set_used(struct store_job *job, const struct usage_row *used)
+{
+	return rows_copy(&rows_usage, used, job->arena, &job->used);
 }
 
 static int copy_name(struct store_job *job, const char *text, size_t max, const char **ret)

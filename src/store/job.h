@@ -45,6 +45,7 @@ enum job_kind {
 	JOB_LOAD_OBJECTS,
 	JOB_LOAD_LAST_JOURNAL,
 	JOB_LOAD_USAGE,
+	JOB_LOAD_LAST_USAGE,
 	JOB_KIND_COUNT
 };
 
@@ -80,6 +81,7 @@ struct store_job {
 	void *user;
 
 	const void *row;                    /* arena: of a put */
+	const void *used;                   /* arena: a row of usage to go with it, or NULL */
 	const char *id;                     /* arena: of what is deleted, touched or looked for */
 	const char *space;                  /* arena: an object's kind, a log's stream */
 	int64_t time_ms;                    /* of a touch; the cut of what is deleted; a day */
@@ -106,6 +108,7 @@ CLEANUP_FUNC(struct store_job *, job_free)
 const struct job_type *job_type(const struct store_job *job);
 size_t job_bytes(const struct store_job *job); /* all memory it has */
 int job_set_row(struct store_job *job, const void *row);
+int job_set_used(struct store_job *job, const struct usage_row *used);
 int job_set_id(struct store_job *job, const char *id);
 int job_set_space(struct store_job *job, const char *space);
 int job_set_objects(struct store_job *job, const struct store_object_filter *filter);

@@ -166,6 +166,11 @@ static void build_load(struct query *q, const struct store_job *job)
 		add_number(q, " AND day >= ?", job->time_ms);
 		add(q, " ORDER BY day, sandbox_id");
 		break;
+	case JOB_LOAD_LAST_USAGE:
+		add(q, " AND (sandbox_id = '" STORE_KEPT "' OR sandbox_id IN (SELECT id FROM"
+		       " sandboxes WHERE is_live)) AND day = (SELECT max(day) FROM usage u WHERE"
+		       " u.sandbox_id = usage.sandbox_id AND u.owner = usage.owner)");
+		break;
 	default:
 		(void)buf_printf(&q->sql, " AND %s", t->columns[0].name);
 		add_text(q, " = ?", job->id);

@@ -135,8 +135,11 @@ static const struct column usage_columns[] = {
 	NUMBER(usage_row, net_bytes, U64),
 	NUMBER(usage_row, executions, U64),
 	NUMBER(usage_row, wall_ms, U64),
+	NUMBER(usage_row, until_ms, I64),
+	NUMBER(usage_row, box_cpu_us, U64),
+	NUMBER(usage_row, exec_cpu_us, U64),
 };
-const struct row_table rows_usage = TABLE("usage", usage_columns, usage_row, 2, false);
+const struct row_table rows_usage = TABLE("usage", usage_columns, usage_row, 3, false);
 
 /* What is grouped by is in ?1, as bits of enum store_group. Byte-milliseconds of a few hundred
  * sandboxes are more than 64 bits hold: their sums are in MiB, and lose nothing but the last one's

@@ -126,6 +126,19 @@ int store_put_execution(const struct store *st, const struct execution_row *row,
 	return put(st, JOB_PUT_EXECUTION, row, cb, user);
 }
 
+int store_end_execution(const struct store *st, const struct execution_row *row,
+			const struct usage_row *used, store_done_fn *cb, void *user)
+{
+	_cleanup_(job_free_p) struct store_job *job =
+		job_create(JOB_PUT_EXECUTION, (union job_cb){ .done = cb }, user);
+	int r;
+
+	if (!job)
+		return -ENOMEM;
+	r = job_set_row(job, row);
+	return submit(st, &job, r < 0 ? r : job_set_used(job, used));
+}
+
 int store_delete_old(const struct store *st, int64_t cut_ms, uint32_t max, store_done_fn *cb,
 		     void *user)
 {
@@ -341,6 +354,13 @@ int store_list_usage(const struct store *st, const struct store_usage_filter *fi
 		return -ENOMEM;
 	r = job_set_page(job, NULL, limit);
 	return submit(st, &job, r < 0 ? r : job_set_usage(job, filter));
+}
+
+int store_load_last_usage(const struct store *st,
+			  void (*each)(void *user, const struct usage_row *row), void *user,
+			  struct err *err)
+{
+	return load(st, JOB_LOAD_LAST_USAGE, NULL, (union job_cb){ .each_usage = each }, user, err);
 }
 
 int store_load_usage(const struct store *st, int32_t from_day,

@@ -103,12 +103,16 @@ struct journal_row {
 };
 
 /* What one sandbox used on one day, all of it: putting it twice counts it once. Values are below
- * 2^63. */
+ * 2^63. Key: sandbox, day and owner. */
 struct usage_row {
 	int32_t day; /* since 1970, UTC */
-	const char *owner, *key_id, *sandbox_id;
+	const char *owner, *key_id;
+	const char *sandbox_id; /* STORE_KEPT: what the owner keeps on the disk besides */
 	uint64_t cpu_us, memory_byte_ms, disk_byte_ms, net_bytes, executions, wall_ms;
+	int64_t until_ms;                 /* counted until then */
+	uint64_t box_cpu_us, exec_cpu_us; /* how far its box and its executions are in cpu_us */
 };
+#define STORE_KEPT "-"
 
 struct usage_sum_row { /* what is not grouped by is 0 or "" */
 	int32_t day;
@@ -179,6 +183,9 @@ int store_put_sandbox(const struct store *st, const struct sandbox_row *row, sto
 int store_delete_sandbox(const struct store *st, const char *id, store_done_fn *cb, void *user);
 int store_put_execution(const struct store *st, const struct execution_row *row, store_done_fn *cb,
 			void *user);
+/* With what it used, in one commit. */
+int store_end_execution(const struct store *st, const struct execution_row *row,
+			const struct usage_row *used, store_done_fn *cb, void *user);
 /* Deletes what ended before cut_ms: executions, then sandboxes that have none left; at most max
  * rows, so that others need not wait long. The result is their number: again while it is above 0.
  */
@@ -307,6 +314,10 @@ int store_load_objects(const struct store *st, const char *kind,
 int store_last_journal(const struct store *st, const char *stream,
 		       void (*each)(void *user, const struct journal_row *row), void *user,
 		       struct err *err);
+/* The last day's of each live sandbox, and of what owners keep. */
+int store_load_last_usage(const struct store *st,
+			  void (*each)(void *user, const struct usage_row *row), void *user,
+			  struct err *err);
 /* Of that day and later. */
 int store_load_usage(const struct store *st, int32_t from_day,
 		     void (*each)(void *user, const struct usage_row *row), void *user,

@@ -82,6 +82,14 @@ static int check_metadata(struct db *c, const char *metadata)
 	return rc == SQLITE_DONE ? -EINVAL : db_errno(c, rc);
 }
 
+/* What it used comes first: a sandbox whose row is gone has used it all the same. */
+static int put_execution(struct db *c, const struct store_job *job)
+{
+	int r = job->used ? put(c, JOB_PUT_USAGE, &rows_usage, job->used) : 0;
+
+	return r < 0 ? r : put(c, JOB_PUT_EXECUTION, &rows_executions, job->row);
+}
+
 static int put_sandbox(struct db *c, const struct sandbox_row *row)
 {
 	int r = check_metadata(c, row->metadata);
@@ -214,6 +222,8 @@ int write_apply(struct db *c, const struct store_job *job)
 	switch (job->kind) {
 	case JOB_PUT_SANDBOX:
 		return put_sandbox(c, job->row);
+	case JOB_PUT_EXECUTION:
+		return put_execution(c, job);
 	case JOB_TOUCH_KEY:
 		return change_one(c, "UPDATE keys SET last_used_ms = ?2 WHERE id = ?1", job);
 	case JOB_DELETE_KEY:

@@ -446,6 +446,45 @@ static void usage_of_a_day_is_loaded_and_that_of_before_goes(void **state)
 	assert_string_equal(seen.ids, "s1 s2 s3 ");
 }
 
+static void the_last_usage_is_that_of_live_sandboxes_and_of_what_is_kept(void **state)
+{
+	const struct store *st = store_rig_of(state);
+	struct sandbox_row sb = { .id = "s1", .owner = "ada", .is_live = true, .created_ms = 1 };
+	struct usage_row kept = { 3, "ada", "", STORE_KEPT, .disk_byte_ms = 1, .until_ms = 7 };
+	struct store_results done = { .n = 0 };
+	struct store_seen seen = { 0 };
+	struct err err = { 0 };
+
+	put_days(st);
+	assert_int_equal(wait_for(st, &done, store_put_sandbox(st, &sb, store_rig_done, &done)), 0);
+	sb = (struct sandbox_row){ .id = "s2", .owner = "ada", .created_ms = 2 };
+	done.n = 0;
+	assert_int_equal(wait_for(st, &done, store_put_sandbox(st, &sb, store_rig_done, &done)), 0);
+	assert_int_equal(put_usage(st, &kept), 0);
+	kept.owner = "eve"; /* another's, on the same day */
+	assert_int_equal(put_usage(st, &kept), 0);
+	assert_int_equal(store_load_last_usage(st, note_usage, &seen, &err), 0);
+	assert_string_equal(seen.ids, "- - s1 ");
+	assert_int_equal(seen.calls, 2); /* of its second day alone */
+}
+
+static void an_execution_and_what_it_used_are_one_write(void **state)
+{
+	const struct store *st = store_rig_of(state);
+	struct execution_row x = { .id = "x1", .sandbox_id = "gone", .owner = "ada" };
+	struct usage_row used = { 10, "ada", "k", "gone", .executions = 3 };
+	struct store_results done = { .n = 0 };
+	struct sums s;
+
+	/* A sandbox that is gone has used it all the same. */
+	assert_int_equal(store_end_execution(st, &x, &used, store_rig_done, &done), 0);
+	store_rig_wait(st, &done.n, 1);
+	assert_int_equal(done.r[0], -ENOENT);
+	assert_string_equal(sum(st, &(struct store_usage_filter){ 0 }, &s), "0///:3,0 ");
+	used.sandbox_id = "";
+	assert_int_equal(store_end_execution(st, &x, &used, NULL, NULL), -EINVAL);
+}
+
 /* ---- plans ---- */
 
 /* The statement that a job becomes, with its values in it. */
@@ -557,6 +596,8 @@ int main(void)
 		STORE_RIG_ON_BOTH(usage_is_summed_by_what_it_is_grouped_by),
 		STORE_RIG_ON_BOTH(large_usage_is_summed_exactly),
 		STORE_RIG_ON_BOTH(usage_of_a_day_is_loaded_and_that_of_before_goes),
+		STORE_RIG_ON_BOTH(the_last_usage_is_that_of_live_sandboxes_and_of_what_is_kept),
+		STORE_RIG_ON_BOTH(an_execution_and_what_it_used_are_one_write),
 		cmocka_unit_test(pages_are_found_by_an_index_and_never_sorted),
 	};
 
