@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +23,25 @@
 
 struct fork_probe {
 	struct launcher *launcher; /* borrowed */
+	const char *below;         /* the layer that box stands on; NULL: none */
 	char box_id[ID_LEN + 1];   /* that is forked; "": none, a new box is made */
 };
 
 /* With room for the files in its memory. */
 static const struct limits limits = { .memory_bytes = 512ull << 20, .disk_bytes = 256ull << 20 };
 
-static int claim(struct launcher *l, const char *layer, struct launcher_box *ret, struct err *err)
+/* A box on these layers; NULL: none. */
+static int claim(struct launcher *l, const char *below, const char *layer, struct launcher_box *ret,
+		 struct err *err)
 {
 	struct launch_spec spec = { .template_id = TEMPLATE_ID,
 				    .flags = LAUNCH_COLD,
 				    .limits = limits };
 
+	if (below)
+		spec.layers.ids[spec.layers.count++] = below;
 	if (layer)
-		spec.layers = (struct layer_list){ .count = 1, .ids = { layer } };
+		spec.layers.ids[spec.layers.count++] = layer;
 	return launcher_claim_sync(l, &spec, ret, err);
 }
 
@@ -53,7 +59,7 @@ static int once(void *self, uint64_t *ret_ns, struct err *err)
 	if (p->box_id[0])
 		r = launcher_snapshot_sync(p->launcher, &s, NULL, err);
 	if (r == 0)
-		r = claim(p->launcher, p->box_id[0] ? layer : NULL, &box, err);
+		r = claim(p->launcher, p->below, p->box_id[0] ? layer : NULL, &box, err);
 	*ret_ns = clock_now_ns() - began;
 	if (r < 0)
 		return r;
@@ -81,16 +87,28 @@ static int fill(struct guest_client *g, struct err *err)
 	return r;
 }
 
-static int compare(struct bench *b, struct launcher *l, struct err *err)
+static int compare(struct bench *b, const struct fork_probe *source, const char *what,
+		   struct err *err)
+{
+	struct fork_probe p = *source, none = { .launcher = source->launcher };
+	struct probe subject = { "fork", once, &p };
+	struct probe reference = { "cold box", once, &none };
+	struct bench_row *row = bench_add(b, "fork", what);
+	int r = bench_pair(b, row, &subject, &reference, b->n < FULL_RUNS ? b->n : FULL_RUNS, err);
+
+	if (r == 0)
+		bench_judge(row, 5, false);
+	return r;
+}
+
+/* The box that is forked has written its files itself, or has them of the one it was forked of. */
+static int compare_written(struct bench *b, struct launcher *l, const char *layer, struct err *err)
 {
 	_cleanup_(guest_free_p) struct guest_client *g = NULL;
-	struct fork_probe source = { .launcher = l }, none = { .launcher = l };
-	struct probe subject = { "fork", once, &source };
-	struct probe reference = { "cold box", once, &none };
-	struct bench_row *row =
-		bench_add(b, "fork", "fork of a box that has written 100 MiB, to claimed");
+	struct fork_probe source = { .launcher = l };
+	struct snapshot_spec s = { source.box_id, layer, SNAPSHOT_VOLATILE };
 	struct launcher_box box;
-	int r = claim(l, NULL, &box, err);
+	int r = claim(l, NULL, NULL, &box, err);
 
 	if (r < 0)
 		return r;
@@ -99,13 +117,37 @@ static int compare(struct bench *b, struct launcher *l, struct err *err)
 	if (r == 0)
 		r = fill(g, err);
 	if (r == 0)
-		r = bench_pair(b, row, &subject, &reference, b->n < FULL_RUNS ? b->n : FULL_RUNS,
-			       err);
+		r = compare(b, &source, "fork of a box that has written 100 MiB, to claimed", err);
 	if (r == 0)
-		bench_judge(row, 5, false);
+		r = launcher_snapshot_sync(l, &s, NULL, err);
 	launcher_box_done(&box);
 	(void)launcher_destroy_sync(l, source.box_id, NULL, NULL);
 	return r;
+}
+
+static int compare_forked(struct bench *b, struct launcher *l, const char *layer, struct err *err)
+{
+	struct fork_probe source = { .launcher = l, .below = layer };
+	struct launcher_box box;
+	int r = claim(l, layer, NULL, &box, err);
+
+	if (r < 0)
+		return r;
+	memcpy(source.box_id, box.id, sizeof(source.box_id));
+	r = compare(b, &source, "fork of a fork that has the 100 MiB, to claimed", err);
+	launcher_box_done(&box);
+	(void)launcher_destroy_sync(l, source.box_id, NULL, NULL);
+	return r;
+}
+
+static int compare_both(struct bench *b, struct launcher *l, struct err *err)
+{
+	char layer[ID_LEN + 1];
+	int r;
+
+	id_make(layer);
+	r = compare_written(b, l, layer, err);
+	return r < 0 ? r : compare_forked(b, l, layer, err);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -119,11 +161,14 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 int bench_fork(struct bench *b, struct err *err)
 {
 	_cleanup_(launcher_stop_p) struct launcher *l = NULL;
-	char dir[] = "/var/tmp/holt-bench.XXXXXX";
+	const char *place = getenv("TMPDIR");
+	char dir[PATH_MAX];
 	struct template_spec t = { .id = TEMPLATE_ID, .preload = "" };
 	_close_ int fd = -1;
 	int r;
 
+	if (str_format(dir, sizeof(dir), "%s/holt-bench.XXXXXX", place ? place : "/var/tmp") < 0)
+		return err_set(err, ENAMETOOLONG, "TMPDIR is too long");
 	if (!mkdtemp(dir))
 		return err_sys(err, errno, "%s", dir);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -134,7 +179,7 @@ int bench_fork(struct bench *b, struct err *err)
 	if (r == 0)
 		r = launcher_template_sync(l, &t, -1, err);
 	if (r == 0)
-		r = compare(b, l, err);
+		r = compare_both(b, l, err);
 	l = launcher_stop(l);
 	(void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return r;
