@@ -39,6 +39,8 @@
 
 #define SLOT_CALL 0 /* of http_user(): ours */
 
+#define STREAMS_EVERY_MS 1000u /* how long a stream may outlive its key or token */
+
 /* Which were used is written down; those that have expired go, and before what they had opened. */
 static void look_at_keys(void *user)
 {
@@ -80,9 +82,12 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	loop_timer_start(api->used, KEYS_USED_EVERY_MS, KEYS_USED_EVERY_MS);
 	*ret = TAKE(api);
 	return 0;
+	if (r == 0)
+		r = loop_timer_create(deps->loop, look_at_streams, api, &api->overstay);
 }
 
 struct api *api_free(struct api *api)
+	loop_timer_start(api->overstay, STREAMS_EVERY_MS, STREAMS_EVERY_MS);
 {
 	if (!api)
 		return NULL;
@@ -92,6 +97,7 @@ struct api *api_free(struct api *api)
 	feed_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
+	api->overstay = loop_timer_free(api->overstay);
 	packages_forget(api);
 	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);

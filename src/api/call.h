@@ -40,6 +40,7 @@ struct api {
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
 	struct loop_timer *used;     /* owned: looks at keys now and then */
+	struct loop_timer *overstay; /* owned: looks at streams */
 	struct buf openapi;          /* the document, once it was asked for */
 	struct ready *ready;         /* owned: what is known about the store's health */
 	struct proxies *proxies;     /* owned: requests on their way to ports of sandboxes */

@@ -141,8 +141,9 @@ class Daemon:
             left += [f"process {pid} in a group" for pid in machine.processes_in_group(name)]
         boxes = self.state_dir / "boxes"
         if boxes.is_dir():
-            left += [f"record {path}" for path in sorted(boxes.rglob("*"))
-                     if path.name not in ("lock", "instance", "layers", "volumes")]
+            # Not rglob(): what is being removed meanwhile may vanish under it.
+            left += [f"record {parent}/{name}" for parent, dirs, files in os.walk(boxes) for name in dirs + files
+                     if name not in ("lock", "instance", "layers", "volumes")]
         spool = self.state_dir / "data" / "output"
         if spool.is_dir():
             left += [f"output {path}" for path in sorted(spool.iterdir())]
