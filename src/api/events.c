@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "net/http.h"
 #include "net/sse.h"
+#include "sandbox/event_kinds.h"
 #include "sandbox/events.h"
 #include "sandbox/journal.h"
 #include "store/store.h"
@@ -60,16 +61,6 @@ static void cut(struct call_stream *s)
 	sse_end(sse);
 }
 
-/* "sandbox.*" is every kind that begins so. */
-static bool is_kind(const char *want, const char *kind)
-{
-	size_t n = strlen(want);
-
-	if (n > 0 && want[n - 1] == '*')
-		return strncmp(want, kind, n - 1) == 0;
-	return n == 0 || strcmp(want, kind) == 0;
-}
-
 static bool is_about(const char *want, const char *text)
 {
 	struct jv_doc *doc = NULL;
@@ -96,8 +87,8 @@ static bool send(struct follow *f, const struct journal_row *row)
 	char id[24];
 
 	f->at = row->seq;
-	if ((f->owner[0] && strcmp(f->owner, row->owner) != 0) || !is_kind(f->kind, row->kind) ||
-	    !is_about(f->subject, row->text))
+	if ((f->owner[0] && strcmp(f->owner, row->owner) != 0) ||
+	    !event_pattern_matches(f->kind, row->kind) || !is_about(f->subject, row->text))
 		return true;
 	journal_page_write(&w, row, false);
 	(void)str_format(id, sizeof(id), "%" PRIu64, row->seq);

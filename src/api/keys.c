@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/events.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "json/jw.h"
@@ -124,6 +125,24 @@ void keys_expire(struct api *api)
 			(void)auth_keys_remove(api->deps.keys, all.ids[i]);
 }
 
+static void tell(const struct key_write *k, const char *kind, bool is_new)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	jw_object_begin(&w);
+	if (is_new) {
+		jw_str_field(&w, "name", k->name);
+		jw_str_field(&w, "role", role_name((enum role)k->row.role));
+		jw_str_field(&w, "sandbox", k->sandbox_id);
+	}
+	jw_object_end(&w);
+	events_emit(k->api->deps.events, &(struct event){ .kind = kind,
+							  .owner = k->owner,
+							  .subject = k->id,
+							  .text = jw_end(&w) < 0 ? NULL : b.data });
+}
+
 /* ---- making ---- */
 
 static void reply_made(struct key_write *k)
@@ -152,8 +171,10 @@ static void made(void *user, int r)
 		(void)store_delete_key(k->api->deps.store, k->id, NULL, NULL);
 	if (k->call && r < 0)
 		problem_reply(k->call, &err);
-	else if (k->call)
+	else if (k->call) {
+		tell(k, "key.created", true);
 		reply_made(k);
+	}
 	write_free(k);
 }
 
@@ -370,8 +391,10 @@ static void revoked(void *user, int r)
 
 	if (r < 0 && r != -ENOENT)
 		(void)err_sys(&err, r, "key"); /* it stays refused, at least until the next start */
-	else if (k->api)
+	else if (k->api) {
 		(void)auth_keys_remove(k->api->deps.keys, k->id);
+		tell(k, "key.revoked", false);
+	}
 	if (k->call && err.code)
 		problem_reply(k->call, &err);
 	else if (k->call)
@@ -394,6 +417,8 @@ void api_key_revoke(struct api_call *c)
 	if (!k)
 		return problem_reply(c, &(struct err){ ENOMEM, "key" });
 	r = str_copy(k->id, sizeof(k->id), v.id);
+	if (r == 0)
+		r = str_copy(k->owner, sizeof(k->owner), v.row->owner);
 	/* Refused from this moment on, whatever becomes of the write. */
 	if (r == 0)
 		r = auth_keys_revoke(c->api->deps.keys, v.id, v.now_ms);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/events.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "json/jw.h"
@@ -148,6 +149,22 @@ void api_user_list(struct api_call *c)
 
 /* ---- writing ---- */
 
+/* Of their own: who is changed may hear of it. */
+static void tell(const struct user_write *w, const char *kind)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw j = jw_begin(&b);
+
+	jw_object_begin(&j);
+	jw_str_field(&j, "role", role_name(w->user.role));
+	jw_str_field(&j, "status", w->user.is_disabled ? "disabled" : "active");
+	jw_object_end(&j);
+	events_emit(w->api->deps.events, &(struct event){ .kind = kind,
+							  .owner = w->user.name,
+							  .subject = w->user.name,
+							  .text = jw_end(&j) < 0 ? NULL : b.data });
+}
+
 static void written(void *user, int r)
 {
 	struct user_write *w = user;
@@ -155,8 +172,10 @@ static void written(void *user, int r)
 
 	if (r == 0 && w->api)
 		r = users_put(w->api->deps.users, &w->user);
-	if (r == 0 && w->api)
+	if (r == 0 && w->api) {
 		call_streams_check(w->api);
+		tell(w, w->status == 201 ? "user.created" : "user.updated");
+	}
 	if (r < 0)
 		(void)err_sys(&err, r, "user");
 	if (w->call && r < 0)
@@ -281,8 +300,10 @@ static void deleted(void *user, int r)
 
 	if (r < 0 && r != -ENOENT)
 		(void)err_sys(&err, r, "user"); /* stays shut out, at least until the next start */
-	else if (w->api)
+	else if (w->api) {
 		users_remove(w->api->deps.users, w->user.name);
+		tell(w, "user.deleted");
+	}
 	if (w->call && err.code)
 		problem_reply(w->call, &err);
 	else if (w->call)

@@ -5,8 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/str.h"
+#include "sandbox/context.h"
+#include "sandbox/event_kinds.h"
 #include "sandbox/events.h"
 #include "sandbox/execution.h"
+#include "sandbox/objects.h"
+#include "sandbox/ports.h"
 #include "sandbox/registry.h"
 #include "json/jw.h"
 
@@ -102,4 +107,70 @@ void announce_end(struct execution *x, const char *result)
 		announce_execution(x, SECURITY_PREFIX "timed_out", result);
 	if (is_seccomp_kill(x))
 		announce_execution(x, SECURITY_PREFIX "seccomp_killed", result);
+}
+
+void announce_object(struct sandboxes *all, const char *event, const char *verb,
+		     const struct object *o)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char kind[EVENT_KIND_MAX + 1];
+	struct jw w = jw_begin(&b);
+
+	if (!all->events || str_format(kind, sizeof(kind), "%s.%s", event, verb) < 0)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "name", o->name);
+	emit(all, &(struct event){ .kind = kind, .owner = o->owner, .subject = o->id }, &w);
+}
+
+void announce_context(struct sandbox *sb, const struct context *c, const char *kind,
+		      const char *reason)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	struct context_info info;
+
+	if (!sb->all->events)
+		return;
+	context_info(c, &info);
+	jw_object_begin(&w);
+	jw_str_field(&w, "sandbox", sb->id);
+	jw_str_field(&w, "name", info.name);
+	jw_str_field(&w, "language", context_language_name(info.language));
+	jw_str_field(&w, "reason", reason);
+	emit(sb->all, &(struct event){ .kind = kind, .owner = sb->owner, .subject = info.id }, &w);
+}
+
+void announce_port(struct sandbox *sb, const struct port_info *port, bool is_open)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!sb->all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "sandbox", sb->id);
+	jw_uint_field(&w, "port", port->port);
+	if (is_open)
+		jw_bool_field(&w, "public", port->is_public);
+	emit(sb->all,
+	     &(struct event){ .kind = is_open ? "port.opened" : "port.closed",
+			      .owner = sb->owner,
+			      .subject = sb->id },
+	     &w);
+}
+
+void announce_quota(struct sandboxes *all, const char *owner, const struct quota_refusal *q)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "quota", quota_name(q->kind));
+	jw_uint_field(&w, "limit", q->limit);
+	jw_uint_field(&w, "used", q->used);
+	emit(all, &(struct event){ .kind = "quota.exceeded", .owner = owner, .subject = owner },
+	     &w);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "sandbox/announce.h"
 #include "sandbox/check.h"
 #include "sandbox/context_impl.h"
 
@@ -124,6 +125,8 @@ static void fail(struct context *c, const char *fmt, ...)
 	va_end(ap);
 	context_set_state(c, CONTEXT_FAILED);
 	context_set_deadline(c, 0);
+	if (c->sb->state == SANDBOX_RUNNING) /* else it goes with its sandbox */
+		announce_context(c->sb, c, "context.failed", c->reason);
 	(void)err_set(&err, EBUSY, "%s", c->reason);
 	tell_start(c, &err);
 	context_lose_runs(c, c->reason);
@@ -195,6 +198,7 @@ static void fail_start(struct context *c, const struct err *err)
 		fail(c, "%.200s", err->text);
 		return;
 	}
+	announce_context(c->sb, c, "context.failed", err->text);
 	tell_start(c, err);
 	context_lose_runs(c, "the context could not be started");
 	leave(c);
@@ -220,6 +224,7 @@ static void on_started(void *user, struct execution *x, const struct err *why)
 {
 	struct context *c = context_ref(user);
 	struct err err = why ? *why : (struct err){ 0 };
+	bool is_first = c->execution_id[0] == '\0';
 
 	c->is_starting = false;
 	if (x)
@@ -231,6 +236,7 @@ static void on_started(void *user, struct execution *x, const struct err *why)
 	} else {
 		c->is_restarting = false;
 		context_set_state(c, CONTEXT_IDLE);
+		announce_context(c->sb, c, is_first ? "context.created" : "context.restarted", "");
 		tell_start(c, NULL);
 		context_next(c);
 	}
@@ -439,6 +445,8 @@ void context_delete(struct context *c)
 	c->is_deleted = true;
 	if (end_later(c, "the context was deleted") < 0)
 		c->is_deleted = false; /* as if it had not been asked for: it is still listed */
+	else
+		announce_context(c->sb, c, "context.deleted", "");
 }
 
 void context_restart(struct context *c, context_cb cb, void *user)

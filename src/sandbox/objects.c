@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "sandbox/announce.h"
 #include "sandbox/registry.h"
 #include "store/store.h"
 
@@ -297,10 +298,26 @@ static void apply(struct object_write *w)
 	f->data = data;
 }
 
+static bool is_there(const struct object_kind *kind, const struct object *o)
+{
+	return !o->is_new && (!kind->is_there || kind->is_there(o->state));
+}
+
+static void announce(const struct objects *t, const struct object *o, bool was, bool is)
+{
+	if (t->kind->event && (was || is))
+		announce_object(t->all, t->kind->event,
+				!was  ? "created"
+				: !is ? "deleted"
+				      : "updated",
+				o);
+}
+
 static void finish(struct object_write *w, int r)
 {
 	struct objects *t = w->t;
 	struct err err = { 0 };
+	bool was = is_there(t->kind, w->o);
 
 	if (r == -ENOENT && w->is_removal)
 		r = 0;
@@ -315,11 +332,13 @@ static void finish(struct object_write *w, int r)
 		w->cb(w->user, NULL, &err);
 	} else if (w->is_removal) {
 		changed(t, w->o->data, NULL);
+		announce(t, w->o, was, false);
 		unlink_object(t, w->o);
 		w->cb(w->user, NULL, NULL);
 	} else {
 		apply(w);
 		changed(t, w->fresh ? w->fresh->data : NULL, w->o->data);
+		announce(t, w->o, was, is_there(t->kind, w->o));
 		w->cb(w->user, w->o, NULL);
 	}
 	write_free(w);

@@ -48,6 +48,11 @@ struct object_kind {
 	/* What follows from it. Before: NULL when it is new or was just loaded; now: NULL when it
 	 * was removed. May be NULL itself. */
 	void (*changed)(struct sandboxes *all, void *before, void *now);
+	/* What its events are called ("volume": volume.created, .updated, .deleted); NULL: its
+	 * changes are nobody's news. */
+	const char *event;
+	/* Whether, in that state, it is there for others; NULL: always. */
+	bool (*is_there)(uint32_t state);
 };
 
 /* Reads all there are; blocks. What cannot be read any more is left out, and said to the log. */

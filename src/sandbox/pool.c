@@ -158,6 +158,7 @@ const struct object_kind pool_kind = {
 	.owner_max = POOLS_MAX,
 	.parse = pool_parse,
 	.free = pool_free,
+	.event = "pool",
 	.changed = pool_changed,
 };
 

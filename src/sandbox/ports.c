@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
+#include "sandbox/announce.h"
 #include "sandbox/registry.h"
 #include "json/jv_decode.h"
 #include "json/jw.h"
@@ -203,6 +204,8 @@ static void on_stored(void *user, int r)
 		r = apply(c);
 	if (r < 0 && err.code == 0)
 		(void)err_sys(&err, r, "port %u", c->info.port);
+	if (r == 0)
+		announce_port(c->sb, &c->info, !c->is_removal);
 	c->cb(c->user, r < 0 ? NULL : &c->info, r < 0 ? &err : NULL);
 	change_free(c);
 }

@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "sandbox/announce.h"
 #include "sandbox/registry.h"
 
 #define OWNERS_MAX (1u << 20)
 #define DAY_MS 86400000
+#define TELL_MS 60000 /* who goes on asking is not told of each refusal */
 
 struct owner {
 	struct quota used;
-	int32_t day; /* of the executions that are counted */
+	int32_t day;     /* of the executions that are counted */
+	int64_t told_ms; /* when an event said last that it was too much */
 };
 
 struct quota_book {
@@ -133,8 +136,20 @@ static struct quota weight(const struct limits *l, enum sandbox_state state)
 	return q;
 }
 
+static int refuse(struct sandboxes *all, const char *owner, struct owner *o,
+		  const struct quota_refusal *q, struct err *err)
+{
+	int64_t now = wall_ms(all);
+
+	if (o->told_ms == 0 || now - o->told_ms >= TELL_MS) {
+		o->told_ms = now;
+		announce_quota(all, owner, q);
+	}
+	return quota_refuse(err, owner, q->kind, q->limit, q->used);
+}
+
 /* What becomes no more than it was is never refused, however little is allowed by now. */
-static int check(const struct sandboxes *all, const char *owner, const struct owner *o,
+static int check(struct sandboxes *all, const char *owner, struct owner *o,
 		 const struct quota *from, const struct quota *to, struct err *err)
 {
 	struct quota limits;
@@ -146,7 +161,8 @@ static int check(const struct sandboxes *all, const char *owner, const struct ow
 		if (to->v[i] <= from->v[i] || limits.v[i] == 0)
 			continue;
 		if (used > limits.v[i] || more > limits.v[i] - used)
-			return quota_refuse(err, owner, (enum quota_kind)i, limits.v[i], used);
+			return refuse(all, owner, o,
+				      &(struct quota_refusal){ i, limits.v[i], used }, err);
 	}
 	return 0;
 }

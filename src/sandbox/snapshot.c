@@ -83,6 +83,7 @@ const struct object_kind snapshot_kind = {
 	.owner_max = SNAPSHOTS_OWNER_MAX,
 	.parse = snapshot_parse,
 	.free = snapshot_free,
+	.event = "snapshot",
 	.changed = snapshot_changed,
 };
 

@@ -84,6 +84,7 @@ const struct object_kind template_kind = {
 	.owner_max = TEMPLATES_OWNER_MAX,
 	.parse = template_parse,
 	.free = template_free,
+	.event = "template",
 	.changed = template_changed,
 };
 

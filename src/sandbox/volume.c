@@ -35,6 +35,11 @@ static int volume_parse(const char *text, void **ret)
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
+static bool volume_is_there(uint32_t state)
+{
+	return state == VOLUME_READY;
+}
+
 const struct object_kind volume_kind = {
 	.name = "volume",
 	.noun = "volume",
@@ -42,6 +47,8 @@ const struct object_kind volume_kind = {
 	.owner_max = VOLUMES_OWNER_MAX,
 	.parse = volume_parse,
 	.free = free,
+	.event = "volume",
+	.is_there = volume_is_there,
 };
 
 void volumes_write(const struct volume_mounts *m, struct jw *w)

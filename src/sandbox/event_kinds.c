@@ -1,0 +1,84 @@
+#include "sandbox/event_kinds.h"
+
+#include <string.h>
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct event_kind table[] = {
+	{ "sandbox.created", "asked for: name, template, status" },
+	{ "sandbox.running", "its box is ready" },
+	{ "sandbox.paused", "frozen" },
+	{ "sandbox.resumed", "goes on" },
+	{ "sandbox.stopped", "ended; reason" },
+	{ "sandbox.failed", "could not be made, or was lost; reason" },
+	{ "execution.started", "sandbox" },
+	{ "execution.ended", "sandbox, result, exitCode, signal, wallMs, cpuMs" },
+	{ "context.created", "its interpreter runs: sandbox, name, language" },
+	{ "context.restarted", "runs anew, its state is lost" },
+	{ "context.failed", "its interpreter is gone, or could not be started; reason" },
+	{ "context.deleted", "ended by a caller" },
+	{ "port.opened", "sandbox, port, public" },
+	{ "port.closed", "sandbox, port" },
+	{ "snapshot.created", "name" },
+	{ "snapshot.deleted", "name" },
+	{ "volume.created", "name" },
+	{ "volume.deleted", "name" },
+	{ "template.created", "a new version: name" },
+	{ "template.updated", "name" },
+	{ "template.deleted", "name" },
+	{ "template.built", "a build has made a version" },
+	{ "template.build_failed", "a build could not be finished" },
+	{ "pool.created", "name; for admins" },
+	{ "pool.updated", "name; for admins" },
+	{ "pool.deleted", "name; for admins" },
+	{ "key.created", "name, role, and sandbox of a token" },
+	{ "key.revoked", "" },
+	{ "user.created", "role, status" },
+	{ "user.updated", "role, status" },
+	{ "user.deleted", "" },
+	{ "quota.exceeded",
+	  "something was refused for it: quota, limit, used; at most one a minute" },
+	{ "webhook.created", "name" },
+	{ "webhook.updated", "name" },
+	{ "webhook.deleted", "name" },
+	{ "webhook.disabled", "its receiver has answered 410, and gets nothing more: name" },
+	{ "webhook.ping", "a test, sent when asked for and to one webhook only" },
+};
+
+const struct event_kind *event_kinds(size_t *ret_count)
+{
+	*ret_count = LEN(table);
+	return table;
+}
+
+bool event_kind_is_known(const char *kind)
+{
+	for (size_t i = 0; i < LEN(table); i++)
+		if (strcmp(table[i].kind, kind) == 0)
+			return true;
+	return false;
+}
+
+bool event_pattern_matches(const char *pattern, const char *kind)
+{
+	size_t n = strlen(pattern);
+
+	if (n > 0 && pattern[n - 1] == '*')
+		return strncmp(pattern, kind, n - 1) == 0;
+	return n == 0 || strcmp(pattern, kind) == 0;
+}
+
+bool event_pattern_is_valid(const char *pattern)
+{
+	size_t n = strlen(pattern);
+	const char *star = strchr(pattern, '*');
+
+	if (n == 0 || n > EVENT_KIND_MAX)
+		return false;
+	if (star && (star != pattern + n - 1 || (n > 1 && star[-1] != '.')))
+		return false;
+	for (size_t i = 0; i < LEN(table); i++)
+		if (event_pattern_matches(pattern, table[i].kind))
+			return true;
+	return false;
+}
