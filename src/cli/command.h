@@ -93,6 +93,7 @@ int cmd_usage(const struct command *cmd, int argc, char **argv);
 int cmd_audit_verify(const struct command *cmd, int argc, char **argv);
 int cmd_audit_export(const struct command *cmd, int argc, char **argv);
 int cmd_port_expose(const struct command *cmd, int argc, char **argv);
+int cmd_port_forward(const struct command *cmd, int argc, char **argv);
 int cmd_port_ls(const struct command *cmd, int argc, char **argv);
 int cmd_port_rm(const struct command *cmd, int argc, char **argv);
 int cmd_key_create(const struct command *cmd, int argc, char **argv);
@@ -128,6 +129,7 @@ int cmd_version(const struct command *cmd, int argc, char **argv);
 int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt context_create_opts[], context_run_opts[], repl_opts[];
 extern const struct opt port_expose_opts[];
+extern const struct opt port_forward_opts[];
 extern const struct opt template_create_opts[], snapshot_create_opts[], fork_opts[],
 	volume_create_opts[], pool_create_opts[], pool_set_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],

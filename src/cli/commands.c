@@ -309,6 +309,19 @@ const struct command commands[] = {
 		.run = cmd_port_expose,
 	},
 	{
+		.name = "port forward",
+		.operands = "SANDBOX [LOCAL:]PORT...",
+		.summary = "Reach ports of a sandbox as ports of this machine",
+		.details = "Listens on 127.0.0.1 and carries each connection to the port inside, "
+			   "whatever it speaks, until Ctrl-C. LOCAL 0 takes any that is free.\n\n"
+			   "The port must be exposed. Whoever reaches the local one needs no key.\n",
+		.examples = "holt port forward web 3000\n"
+			    "holt port forward db --expose 16379:6379\n",
+		.opts = port_forward_opts,
+		.mixed = true,
+		.run = cmd_port_forward,
+	},
+	{
 		.name = "port ls",
 		.operands = "ID",
 		.summary = "List the exposed ports of a sandbox",
