@@ -28,6 +28,9 @@ void api_volume_create(struct api_call *c);
 void api_volume_list(struct api_call *c);
 void api_volume_get(struct api_call *c);
 void api_volume_delete(struct api_call *c);
+/* build_files.c */
+void api_build_file_get(struct api_call *c);
+void api_build_file_put(struct api_call *c);
 /* templates.c */
 void api_template_create(struct api_call *c);
 void api_template_list(struct api_call *c);

@@ -25,6 +25,9 @@
 static const char about_expose[] =
 	"A port of a sandbox is closed until it is exposed. The token is shown once; exposing the "
 	"port again makes another, and ends what the old one opened.";
+static const char about_files[] =
+	"A tar archive, by the SHA-256 of its bytes: steps of builds copy from it. It counts as "
+	"the owner's disk, and goes when no build has needed it for a day.";
 static const char about_packages[] =
 	"Runs pip, npm, cargo or go in the sandbox, with a way out to the registries that are "
 	"configured for it while it runs, and to nothing else.";
@@ -94,6 +97,11 @@ static const struct api_route routes[] = {
 	    "One template, built in or one's own", "Template"),
 	ROW("DELETE", V1 "/templates/:name", SCOPE_TEMPLATE, 0, api_template_delete, NULL,
 	    "Remove a version of a template", NULL),
+	ROW("GET", V1 "/templates/files/:hash", SCOPE_TEMPLATE, 0, api_build_file_get, NULL,
+	    "Whether an archive to copy from is there", "TemplateFile"),
+	ROW("PUT", V1 "/templates/files/:hash", SCOPE_TEMPLATE, 0, api_build_file_put, NULL,
+	    "Send an archive to copy from", "TemplateFile", .takes = TAR, .good = { 201 },
+	    .about = about_files),
 	ROW("GET", V1 "/runtimes", SCOPE_SANDBOX_READ, 0, api_runtime_list, NULL,
 	    "The built-in templates", "RuntimeList"),
 	ROW("GET", V1 "/runtimes/:name", SCOPE_SANDBOX_READ, 0, api_runtime_get, NULL,

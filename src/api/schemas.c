@@ -6,8 +6,8 @@
 
 static const struct schema_group *const groups[] = { &schemas_daemon,  &schemas_sandboxes,
 						     &schemas_runs,    &schemas_files,
-						     &schemas_makings, &schemas_people,
-						     &schemas_logs };
+						     &schemas_makings, &schemas_builds,
+						     &schemas_people,  &schemas_logs };
 
 const struct schema *schema_at(size_t i)
 {

@@ -39,6 +39,7 @@ extern const struct schema_group schemas_sandboxes;
 extern const struct schema_group schemas_runs;
 extern const struct schema_group schemas_files;
 extern const struct schema_group schemas_makings;
+extern const struct schema_group schemas_builds;
 extern const struct schema_group schemas_people;
 extern const struct schema_group schemas_logs;
 extern const struct schema_group schemas_daemon;

@@ -37,6 +37,7 @@
 #define MINUTE_MS 60000
 #define KEYS_USED_MAX 64
 #define SPOOL "output"
+#define FILES "files"
 
 static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
@@ -48,6 +49,7 @@ struct app {
 	struct keeper_dirs dirs;
 	int key_fd;   /* of the admin key file; -1 */
 	int spool_fd; /* directory of output that outlives us */
+	int files_fd; /* directory of archives for builds */
 	char data_path[4096];
 	struct keeper_client keeper;
 	bool has_keeper;
@@ -120,13 +122,13 @@ static int lose_privilege(struct app *a, const struct account *account, struct e
 	return r;
 }
 
-static int open_spool(struct app *a, struct err *err)
+/* A directory below the data's, made if it is not there. */
+static int open_below(const struct app *a, const char *name, int *ret, struct err *err)
 {
-	if (mkdirat(a->dirs.data_fd, SPOOL, 0700) < 0 && errno != EEXIST)
-		return err_sys(err, errno, "%s/" SPOOL, a->data_path);
-	a->spool_fd =
-		openat(a->dirs.data_fd, SPOOL, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return a->spool_fd < 0 ? err_sys(err, errno, "%s/" SPOOL, a->data_path) : 0;
+	if (mkdirat(a->dirs.data_fd, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(err, errno, "%s/%s", a->data_path, name);
+	*ret = openat(a->dirs.data_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret < 0 ? err_sys(err, errno, "%s/%s", a->data_path, name) : 0;
 }
 
 static int settle(struct app *a, struct err *err)
@@ -146,7 +148,9 @@ static int settle(struct app *a, struct err *err)
 		r = lose_privilege(a, &account, err);
 	else
 		a->source = launcher_source_direct(&a->launcher);
-	return r < 0 ? r : open_spool(a, err);
+	if (r == 0)
+		r = open_below(a, SPOOL, &a->spool_fd, err);
+	return r < 0 ? r : open_below(a, FILES, &a->files_fd, err);
 }
 
 /* ---- the end ---- */
@@ -326,7 +330,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 					   [QUOTA_MEMORY] = c->quota_memory_bytes,
 					   [QUOTA_DISK] = c->quota_disk_bytes,
 					   [QUOTA_EXECUTIONS] = c->quota_executions },
-			      .spool_fd = a->spool_fd },
+			      .spool_fd = a->spool_fd,
+			      .files_fd = a->files_fd },
 	};
 
 	return sandboxes_create(&deps, &a->sandboxes, err);
@@ -468,6 +473,7 @@ static void close_all(struct app *a)
 	if (a->has_keeper)
 		keeper_client_done(&a->keeper);
 	(void)fd_close(a->spool_fd);
+	(void)fd_close(a->files_fd);
 	(void)fd_close(a->key_fd);
 	keeper_dirs_done(&a->dirs);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
@@ -475,9 +481,12 @@ static void close_all(struct app *a)
 
 int app_serve(const struct config *c, struct err *err)
 {
-	struct app a = {
-		.config = c, .err = err, .key_fd = -1, .spool_fd = -1, .dirs = { -1, -1, -1 }
-	};
+	struct app a = { .config = c,
+			 .err = err,
+			 .key_fd = -1,
+			 .spool_fd = -1,
+			 .files_fd = -1,
+			 .dirs = { -1, -1, -1 } };
 	int (*const steps[])(struct app *, struct err *) = { settle,       open_loop,
 							     open_store,   open_keys,
 							     open_telling, open_sandboxes,

@@ -18,7 +18,14 @@
 struct objects; /* opaque */
 struct sandboxes;
 
-enum object_set { OBJECTS_POOL, OBJECTS_SNAPSHOT, OBJECTS_VOLUME, OBJECTS_TEMPLATE, OBJECTS_COUNT };
+enum object_set {
+	OBJECTS_POOL,
+	OBJECTS_SNAPSHOT,
+	OBJECTS_VOLUME,
+	OBJECTS_TEMPLATE,
+	OBJECTS_BUILD_FILE, /* build_files.h */
+	OBJECTS_COUNT
+};
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);
 
 #define OBJECT_NAME_MAX 127

@@ -222,6 +222,14 @@ int quota_take(struct sandboxes *all, const char *owner, enum quota_kind kind, u
 	return r;
 }
 
+void quota_charge(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n)
+{
+	struct owner *o = find_or_add(all, owner);
+
+	if (o)
+		o->used.v[kind] += n;
+}
+
 void quota_give(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n)
 {
 	struct owner *o = find(all, owner);

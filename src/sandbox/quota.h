@@ -36,4 +36,6 @@ void quota_leave(struct sandbox *sb);
 /* One more of something: 0 and it is counted, or -QUOTA_ERRNO, -ENOMEM. */
 int quota_take(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n,
 	       struct err *err);
+/* The same of what is there already: it is counted, whatever the limit. */
+void quota_charge(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n);
 void quota_give(struct sandboxes *all, const char *owner, enum quota_kind kind, uint64_t n);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/ask.h"
+#include "sandbox/build_files.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/registry.h"
@@ -154,6 +155,7 @@ void sweep_run(struct sandboxes *all)
 	if (all->sweeps++ % CUT_EVERY == CUT_EVERY - 1)
 		reaper_cut(all);
 	executions_clean_spool(all);
+	build_files_sweep(all);
 	if (!all->has_provider || !all->is_recovered || all->is_sweeping || all->recovery.is_active)
 		return;
 	all->is_sweeping = true;

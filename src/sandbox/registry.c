@@ -14,6 +14,7 @@
 #include "provider/guest_client.h"
 #include "sandbox/announce.h"
 #include "sandbox/ask.h"
+#include "sandbox/build_files.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
@@ -317,6 +318,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_SNAPSHOT] = &snapshot_kind,
 		[OBJECTS_VOLUME] = &volume_kind,
 		[OBJECTS_TEMPLATE] = &template_kind,
+		[OBJECTS_BUILD_FILE] = &build_file_kind,
 	};
 	int r = 0;
 
@@ -352,6 +354,7 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 		r = ports_load(all, err);
 	if (r < 0)
 		return r;
+	build_files_settle(all);
 	reaper_cut(all);
 	*ret = TAKE(all);
 	return 0;

@@ -43,6 +43,7 @@ struct sandbox_settings { /* from the configuration */
 	uint32_t pool_quiet_ms;
 	struct quota quota; /* of every owner: 0 is no limit */
 	int spool_fd;       /* borrowed: directory of output that outlives us */
+	int files_fd;       /* borrowed: directory of archives for builds; -1: none */
 };
 
 struct sandbox_clock { /* milliseconds, monotonic and since 1970 */

@@ -117,6 +117,7 @@ void rig_open(struct sandbox_rig *rig)
 		.output_max = 1 << 30,
 		.retention_ms = 86400000,
 		.spool_fd = open(rig->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.files_fd = -1,
 	};
 	assert_true(rig->settings.spool_fd >= 0);
 	rig_birth(rig);
