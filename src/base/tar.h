@@ -14,13 +14,15 @@ struct err;
 #define TAR_PATH 4096           /* longest path or link target, with its NUL */
 #define TAR_META_MAX (1u << 20) /* longest extended header */
 
+#define TAR_ID_NONE UINT32_MAX
+
 enum tar_type { TAR_FILE, TAR_DIR, TAR_SYMLINK, TAR_HARDLINK };
 
 struct tar_member {
 	enum tar_type type;
-	uint32_t mode; /* permission bits */
-	uint32_t uid, gid;
-	uint64_t size; /* 0 but for a file */
+	uint32_t mode;     /* permission bits */
+	uint32_t uid, gid; /* TAR_ID_NONE: what the archive says is no id */
+	uint64_t size;     /* 0 but for a file */
 	int64_t mtime_sec;
 	uint32_t mtime_nsec;
 	const char *path; /* borrowed */
@@ -46,7 +48,8 @@ enum tar_state { TAR_IN_HEADER, TAR_IN_META, TAR_IN_DATA, TAR_IN_PADDING, TAR_AT
 
 /* What extended headers said about the member to come. */
 struct tar_extra {
-	bool has_path, has_link, has_size, has_mtime;
+	bool has_path, has_link, has_size, has_mtime, has_uid, has_gid;
+	uint32_t uid, gid;
 	uint64_t size;
 	int64_t mtime_sec;
 	uint32_t mtime_nsec;
@@ -55,6 +58,8 @@ struct tar_extra {
 
 struct tar_reader {
 	struct tar_member member; /* strings are good until TAR_DONE */
+	bool skips_special;       /* set by the caller: devices and FIFOs are passed over, */
+	uint64_t skipped;         /* and counted */
 	const uint8_t *data;
 	size_t data_len;
 
@@ -75,6 +80,9 @@ void tar_reader_done(struct tar_reader *t);
  * -EPERM for a device or FIFO, -ENOTSUP for other kinds of members; the reader is of no use
  * afterwards. */
 int tar_read(struct tar_reader *t, const uint8_t **data, size_t *n, struct err *err);
+/* After TAR_MEMBER, of a caller who can seek: the bytes from here to the next header, which are
+ * then not to be given to tar_read(); TAR_DONE does not come. */
+uint64_t tar_skip(struct tar_reader *t);
 /* Says -EBADMSG when the input ended before the archive did. */
 int tar_read_finish(const struct tar_reader *t, struct err *err);
 

@@ -138,6 +138,25 @@ static int on_mtime(struct tar_extra *x, const char *p, size_t n)
 	return 0;
 }
 
+static int on_id(const char *p, size_t n, uint32_t *ret, bool *ret_has)
+{
+	uint64_t v;
+
+	*ret_has = n > 0;
+	*ret = n > 0 && decimal(p, p + n, &v) == 0 && v < TAR_ID_NONE ? (uint32_t)v : TAR_ID_NONE;
+	return 0;
+}
+
+static int on_uid(struct tar_extra *x, const char *p, size_t n)
+{
+	return on_id(p, n, &x->uid, &x->has_uid);
+}
+
+static int on_gid(struct tar_extra *x, const char *p, size_t n)
+{
+	return on_id(p, n, &x->gid, &x->has_gid);
+}
+
 static int on_sparse(struct tar_extra *x, const char *p, size_t n)
 {
 	(void)x;
@@ -151,7 +170,8 @@ static const struct {
 	int (*take)(struct tar_extra *x, const char *value, size_t n);
 } keys[] = {
 	{ "path", on_path },   { "linkpath", on_link },      { "size", on_size },
-	{ "mtime", on_mtime }, { "GNU.sparse.", on_sparse },
+	{ "mtime", on_mtime }, { "GNU.sparse.", on_sparse }, { "uid", on_uid },
+	{ "gid", on_gid },
 };
 
 static int on_record(struct tar_extra *x, const char *key, size_t key_len, const char *value,
@@ -165,7 +185,7 @@ static int on_record(struct tar_extra *x, const char *key, size_t key_len, const
 		    (!whole || key_len == len))
 			return keys[i].take(x, value, n);
 	}
-	return 0; /* owners, extended attributes, comments: not for us */
+	return 0; /* names of owners, extended attributes, comments: not for us */
 }
 
 static int parse_records(struct tar_extra *x, const char *p, size_t n)
@@ -288,6 +308,15 @@ static void use_text(char *dst, const char *said, bool has)
 		(void)str_copy(dst, TAR_PATH, said);
 }
 
+static uint32_t member_id(const char *field, size_t n, bool has, uint32_t said)
+{
+	int64_t v;
+
+	if (has)
+		return said;
+	return number(field, n, &v) == 0 && v >= 0 && v < TAR_ID_NONE ? (uint32_t)v : TAR_ID_NONE;
+}
+
 /* The header's own numbers; a member without contents has size 0 whatever its header says. */
 static int member_numbers(struct tar_reader *t, const struct tar_header *h)
 {
@@ -299,6 +328,8 @@ static int member_numbers(struct tar_reader *t, const struct tar_header *h)
 	    number(h->mtime, sizeof(h->mtime), &m->mtime_sec) < 0)
 		return -EBADMSG;
 	m->mode = (uint32_t)(mode & 07777);
+	m->uid = member_id(h->uid, sizeof(h->uid), t->extra.has_uid, t->extra.uid);
+	m->gid = member_id(h->gid, sizeof(h->gid), t->extra.has_gid, t->extra.gid);
 	m->size = t->extra.has_size ? t->extra.size : (uint64_t)size;
 	if (m->type != TAR_FILE)
 		m->size = 0;
@@ -318,6 +349,13 @@ static int begin_member(struct tar_reader *t, const struct tar_header *h, struct
 	header_path(h, t->path);
 	use_text(t->path, t->extra.path, t->extra.has_path);
 	r = member_type(h, t->path, &t->member.type, err);
+	if (r == -EPERM && t->skips_special) {
+		if (err)
+			err->code = 0;
+		t->skipped++;
+		memset(&t->extra, 0, offsetof(struct tar_extra, path));
+		return TAR_NEED; /* the state is still that of a header to come */
+	}
 	if (r < 0)
 		return r;
 	for (n = strlen(t->path); n > 1 && t->path[n - 1] == '/'; n--)
@@ -471,6 +509,15 @@ int tar_read(struct tar_reader *t, const uint8_t **data, size_t *n, struct err *
 		r = states[t->state](t, data, n, err);
 	while (r == TAR_NEED && *n > 0);
 	return r;
+}
+
+uint64_t tar_skip(struct tar_reader *t)
+{
+	uint64_t n = t->left + t->padding;
+
+	t->left = t->padding = 0;
+	t->state = TAR_IN_HEADER;
+	return n;
 }
 
 int tar_read_finish(const struct tar_reader *t, struct err *err)

@@ -120,6 +120,15 @@ static int put_extended(struct buf *b, const struct buf *records)
 	return buf_append(b, (const char[TAR_BLOCK]){ 0 }, tar_padding(records->len));
 }
 
+static void put_id(struct buf *b, const char *key, uint32_t id)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%u", id);
+	if (id > OCTAL7_MAX)
+		(void)put_record(b, key, text);
+}
+
 static void put_numbers(struct tar_header *h, const struct tar_member *m)
 {
 	bool late = m->mtime_sec < 0 || (uint64_t)m->mtime_sec > OCTAL11_MAX;
@@ -149,6 +158,8 @@ static int write_headers(struct buf *b, const struct tar_member *m, struct buf *
 	}
 	if (m->mtime_nsec != 0 || m->mtime_sec < 0 || (uint64_t)m->mtime_sec > OCTAL11_MAX)
 		(void)put_mtime(records, m);
+	put_id(records, "uid", m->uid);
+	put_id(records, "gid", m->gid);
 	if (records->failed)
 		return -ENOMEM;
 	put_numbers(&h, m);

@@ -7,10 +7,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
 #include "guest/temp.h"
-#include "guest/walk.h"
 
 #define CHECK_EVERY 64 /* entries between two looks for a cancel */
 

@@ -34,6 +34,9 @@ int files_find(struct fileop *op, struct err *err);
 int files_grep(struct fileop *op, struct err *err);
 int files_replace(struct fileop *op, struct err *err);
 
+/* Takes away what has the name in the directory, with all that is below it. 0: nothing had it. */
+int files_remove_at(struct fileop *op, int dir_fd, const char *name, struct err *err);
+int files_empty_at(struct fileop *op, int dir_fd, struct err *err); /* all that is in it */
 /* Opens op's path, which must be a regular file: nothing else is opened for more than a look. */
 int files_open_regular(struct fileop *op, int flags, struct stat *ret, struct err *err);
 /* What both stat and list tell about a file. link: its target, or "". */

@@ -167,6 +167,14 @@ static void close_others(const int *keep, size_t n)
 	}
 }
 
+/* To make files of others, root has to become them one by one. */
+static int become(const struct guest_file *f, const struct user *u)
+{
+	bool keeps = f->op == FILE_TAR_PUT && (f->flags & FILE_OWNERS) && u->uid == 0;
+
+	return keeps ? user_take_ids(u) : user_become(u);
+}
+
 static _Noreturn void run_operation(const struct relay *r, int sock, const struct guest_file *f,
 				    const struct user *u)
 {
@@ -178,7 +186,7 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 	if (root < 0)
 		_exit(1);
 	close_others((const int[]){ sock, root, lock }, 3);
-	if (user_become(u) < 0) {
+	if (become(f, u) < 0) {
 		long n = guest_put_error(frame, sizeof(frame), r->id, errno,
 					 "the user is not one of this box");
 

@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/walk.h"
 
 #define OPEN_LEVELS 32 /* deeper directories are moved up to the top and removed from there */
 #define REFILLS 64     /* times a directory may turn out to have been filled again */
@@ -150,21 +150,51 @@ static int finish(struct remover *r, int above, struct err *err)
 	return 0;
 }
 
-static int remove_tree(struct fileop *op, const struct path_spot *spot, struct err *err)
+static int remove_tree(struct fileop *op, int dir_fd, const char *name, struct err *err)
 {
 	_cleanup_(remover_done) struct remover r = { .op = op };
-	int res = push(&r, spot->dir, spot->name);
+	int res = push(&r, dir_fd, name);
 
 	if (res < 0)
-		return err_sys(err, res, "remove '%.150s'", op->f->path);
+		return err_sys(err, res, "remove '%.150s'", name);
 	while (r.depth > 0) {
 		res = drain(&r, err);
 		if (res == 0)
-			res = finish(&r, r.depth > 1 ? r.levels[r.depth - 2].fd : spot->dir, err);
+			res = finish(&r, r.depth > 1 ? r.levels[r.depth - 2].fd : dir_fd, err);
 		if (res < 0)
 			return res;
 	}
 	return 0;
+}
+
+int files_remove_at(struct fileop *op, int dir_fd, const char *name, struct err *err)
+{
+	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	return errno == EISDIR ? remove_tree(op, dir_fd, name, err)
+			       : err_sys(err, errno, "remove '%.150s'", name);
+}
+
+int files_empty_at(struct fileop *op, int dir_fd, struct err *err)
+{
+	_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dents dents;
+	struct dent d;
+	int n, r;
+
+	if (fd < 0)
+		return err_sys(err, errno, "empty a directory");
+	do {
+		dents.at = dents.len = 0;
+		if (lseek(fd, 0, SEEK_SET) < 0)
+			return err_sys(err, errno, "empty a directory");
+		for (n = 0; (r = dents_next(&dents, fd, &d)) > 0; n++) {
+			r = files_remove_at(op, fd, d.name, err);
+			if (r < 0)
+				return r;
+		}
+	} while (r == 0 && n > 0);
+	return r < 0 ? err_sys(err, r, "empty a directory") : 0;
 }
 
 int files_remove(struct fileop *op, struct err *err)
@@ -176,7 +206,7 @@ int files_remove(struct fileop *op, struct err *err)
 		return r;
 	if (unlinkat(spot.dir, spot.name, 0) < 0) {
 		if (errno == EISDIR && op->f->flags & FILE_RECURSIVE)
-			return remove_tree(op, &spot, err);
+			return remove_tree(op, spot.dir, spot.name, err);
 		if (errno != EISDIR || unlinkat(spot.dir, spot.name, AT_REMOVEDIR) < 0)
 			return err_sys(err, errno, "remove '%.150s'", op->f->path);
 	}

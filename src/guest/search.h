@@ -9,9 +9,9 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/walk.h"
 
 struct err;
 

@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tar.h"
+#include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/walk.h"
 
 struct pack {
 	struct fileop *op;

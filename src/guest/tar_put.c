@@ -1,6 +1,6 @@
 /* Unpacks a tar stream below a directory. Members are placed by path_locate_beneath(): no link, of
- * the archive or of someone else's, leads a member out of the directory. Owners, set-user-id bits
- * and extended attributes are not taken over. */
+ * the archive or of someone else's, leads a member out of the directory. Set-user-id bits and
+ * extended attributes are not taken over, and owners only with FILE_OWNERS (tar_layer.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,20 +12,11 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/tar.h"
+#include "guest/notes.h"
 #include "guest/ops.h"
 #include "guest/path.h"
+#include "guest/tar_layer.h"
 #include "guest/temp.h"
-
-#define NOTES_MAX \
-	65536u /* directories whose mode and time are set at the end; others keep theirs */
-
-/* A directory gets its mode and time when all is in it: the mode may forbid that, the time would
- * not last. */
-struct note {
-	char *path; /* owned */
-	mode_t mode;
-	struct timespec mtime;
-};
 
 struct unpack {
 	struct fileop *op;
@@ -33,8 +24,8 @@ struct unpack {
 	struct tar_reader tar;
 	struct path_spot spot; /* of the member in progress */
 	struct temp temp;      /* what it is until it is whole */
-	struct note *notes;
-	size_t note_count, note_room;
+	struct notes notes;
+	bool is_layers, has_owners; /* FILE_LAYERS, FILE_OWNERS */
 };
 
 static void unpack_done(struct unpack *u)
@@ -42,9 +33,7 @@ static void unpack_done(struct unpack *u)
 	temp_done(&u->temp);
 	path_spot_done(&u->spot);
 	tar_reader_done(&u->tar);
-	while (u->note_count > 0)
-		free(u->notes[--u->note_count].path);
-	free(u->notes);
+	notes_done(&u->notes);
 	u->top = fd_close(u->top);
 }
 
@@ -74,70 +63,50 @@ static struct timespec mtime_of(const struct tar_member *m)
 	return (struct timespec){ .tv_sec = (time_t)m->mtime_sec, .tv_nsec = (long)m->mtime_nsec };
 }
 
-static int grow_notes(struct unpack *u)
-{
-	size_t room = u->note_room ? u->note_room * 2 : 64;
-	struct note *grown;
-
-	if (u->note_count < u->note_room)
-		return 0;
-	if (room > NOTES_MAX)
-		return -E2BIG;
-	grown = realloc(u->notes, room * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	u->notes = grown;
-	u->note_room = room;
-	return 0;
-}
-
-static void note_dir(struct unpack *u, const char *path)
+/* NOTE: of too many directories the last ones keep the modes that they were made with; but in an
+ * image they would be open to everybody. */
+static int note_dir(struct unpack *u, const char *path, struct err *err)
 {
 	const struct tar_member *m = &u->tar.member;
-	char *copy;
+	char real[PATH_BYTES];
+	int r = 0;
 
-	if (grow_notes(u) < 0)
-		return;
-	copy = str_dup(str_of(path));
-	if (copy)
-		u->notes[u->note_count++] = (struct note){ copy, m->mode & 0777, mtime_of(m) };
+	if (u->is_layers)
+		r = layer_path(u->top, u->spot.dir, u->spot.name, real, sizeof(real));
+	if (r == 0)
+		r = notes_add(&u->notes, u->is_layers ? real : path,
+			      m->mode & (u->is_layers ? 01777 : 0777), mtime_of(m));
+	return r < 0 && u->is_layers ? err_sys(err, r, "archive: directory '%.150s'", path) : 0;
 }
 
-/* Last first: a parent may be closed once its children are done. */
-static void apply_notes(struct unpack *u)
+/* A directory that is there gets the member's owner, too. */
+static int keep_dir(struct unpack *u, const struct stat *st)
 {
-	while (u->note_count > 0) {
-		struct note *n = &u->notes[--u->note_count];
-		_free_ char *path = n->path;
-		_close_ int fd = path_open_beneath(u->top, path, O_RDONLY | O_DIRECTORY);
+	const struct tar_member *m = &u->tar.member;
 
-		/* Gone or closed meanwhile: someone else's business by now. */
-		if (fd >= 0) {
-			(void)futimens(fd, (struct timespec[]){ n->mtime, n->mtime });
-			(void)fchmod(fd, n->mode);
-		}
-	}
+	return u->has_owners && (st->st_uid != m->uid || st->st_gid != m->gid)
+		       ? layer_give_dir(&u->spot, m->uid, m->gid)
+		       : 0;
 }
 
 static int make_dir(struct unpack *u, const char *path, struct err *err)
 {
 	const struct path_spot *s = &u->spot;
-	mode_t mode = (u->tar.member.mode & 0777) | 0700;
+	mode_t mode = u->has_owners ? 0777 : (u->tar.member.mode & 0777) | 0700;
 	struct stat st;
-	int r;
+	int r = mkdirat(s->dir, s->name, mode) < 0 ? -errno : 0;
 
-	r = mkdirat(s->dir, s->name, mode);
-	if (r < 0 && errno == EEXIST) {
-		r = fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW);
-		if (r == 0 && !S_ISDIR(st.st_mode)) {
+	if (r == -EEXIST && fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode)) {
+			r = keep_dir(u, &st);
+		} else {
 			(void)unlinkat(s->dir, s->name, 0);
-			r = mkdirat(s->dir, s->name, mode);
+			r = mkdirat(s->dir, s->name, mode) < 0 ? -errno : 0;
 		}
 	}
 	if (r < 0)
-		return err_sys(err, errno, "archive: make directory '%.150s'", path);
-	note_dir(u, path);
-	return 0;
+		return err_sys(err, r, "archive: make directory '%.150s'", path);
+	return note_dir(u, path, err);
 }
 
 static int make_symlink(struct unpack *u, const char *path, struct err *err)
@@ -152,17 +121,29 @@ static int make_symlink(struct unpack *u, const char *path, struct err *err)
 	return 0;
 }
 
+/* Links of an image lead where they do in a box of it; no other archive's lead anywhere. */
+static int locate(const struct unpack *u, const char *path, bool make_parents,
+		  struct path_spot *ret, struct err *err)
+{
+	return u->is_layers ? path_locate(u->top, path, make_parents, ret, err)
+			    : path_locate_beneath(u->top, path, make_parents, ret, err);
+}
+
 /* The other name is a member's path like any other, so it is inside too. */
 static int make_hardlink(struct unpack *u, const char *path, struct err *err)
 {
 	_cleanup_(path_spot_done) struct path_spot from = PATH_SPOT_NONE;
 	char clean[PATH_BYTES];
+	struct stat st;
 	int r = clean_path(u->tar.member.link, clean, err);
 
 	if (r == 0)
-		r = path_locate_beneath(u->top, clean, false, &from, err);
+		r = locate(u, clean, false, &from, err);
 	if (r < 0)
 		return r;
+	/* The kernel lets nobody link what is another's. */
+	if (u->has_owners && fstatat(from.dir, from.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		layer_become(st.st_uid, st.st_gid);
 	temp_name(&u->temp, u->spot.dir);
 	if (linkat(from.dir, from.name, u->spot.dir, u->temp.name, 0) < 0)
 		return err_sys(err, errno, "archive: link '%.100s' to '%.100s'", path, clean);
@@ -176,14 +157,51 @@ static int make_file(struct unpack *u, const char *path, struct err *err)
 	return r < 0 ? err_sys(err, r, "archive: make '%.150s'", path) : 0;
 }
 
+static int (*const makers[])(struct unpack *, const char *, struct err *) = {
+	[TAR_FILE] = make_file,
+	[TAR_DIR] = make_dir,
+	[TAR_SYMLINK] = make_symlink,
+	[TAR_HARDLINK] = make_hardlink,
+};
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int white_out(struct unpack *u, const char *path, struct err *err)
+{
+	struct err quiet = { 0 };
+	int r = locate(u, path, false, &u->spot, &quiet);
+
+	if (r == -ENOENT || r == -ENOTDIR)
+		return 0; /* nothing to take away */
+	return r < 0 ? err_set(err, -r, "%s", quiet.text) : layer_white_out(u->op, &u->spot, err);
+}
+
+static int place(struct unpack *u, const char *path, struct err *err)
+{
+	const struct tar_member *m = &u->tar.member;
+	int r;
+
+	if (u->has_owners)
+		layer_become(0, 0);
+	if (u->is_layers && m->type == TAR_FILE && layer_is_whiteout(last_part(path)))
+		return white_out(u, path, err);
+	r = locate(u, path, true, &u->spot, err);
+	if (r == 0 && u->has_owners) {
+		r = layer_open_up(u->top, u->spot.dir, &u->notes);
+		if (r < 0)
+			return err_sys(err, r, "archive: directory of '%.150s'", path);
+		layer_become(m->uid, m->gid);
+	}
+	return r < 0 ? r : makers[m->type](u, path, err);
+}
+
 static int on_member(struct unpack *u, struct err *err)
 {
-	static int (*const make[])(struct unpack *, const char *, struct err *) = {
-		[TAR_FILE] = make_file,
-		[TAR_DIR] = make_dir,
-		[TAR_SYMLINK] = make_symlink,
-		[TAR_HARDLINK] = make_hardlink,
-	};
 	char path[PATH_BYTES];
 	int r = clean_path(u->tar.member.path, path, err);
 
@@ -193,8 +211,7 @@ static int on_member(struct unpack *u, struct err *err)
 		return 0; /* the directory itself, "./" */
 	if (path[0] == '\0')
 		return err_set(err, EINVAL, "archive: a member has no name");
-	r = path_locate_beneath(u->top, path, true, &u->spot, err);
-	return r < 0 ? r : make[u->tar.member.type](u, path, err);
+	return place(u, path, err);
 }
 
 static int finish_file(struct unpack *u)
@@ -207,14 +224,24 @@ static int finish_file(struct unpack *u)
 	return 0;
 }
 
-/* The member takes its name; what had it goes, but not a directory with something in it. */
+static int make_way(struct unpack *u)
+{
+	if (u->has_owners)
+		layer_become(0, 0);
+	if (u->is_layers)
+		return files_remove_at(u->op, u->spot.dir, u->spot.name, NULL);
+	return unlinkat(u->spot.dir, u->spot.name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* The member takes its name; what had it goes, but not a directory with something in it (unless the
+ * archive is an image's: there a layer means it). */
 static int on_done(struct unpack *u, struct err *err)
 {
 	int r = u->temp.fd >= 0 ? finish_file(u) : 0;
 
 	if (r == 0 && u->temp.name[0] != '\0') {
 		r = temp_commit(&u->temp, u->spot.name, false);
-		if (r == -EISDIR && unlinkat(u->spot.dir, u->spot.name, AT_REMOVEDIR) == 0)
+		if (r == -EISDIR && make_way(u) == 0)
 			r = temp_commit(&u->temp, u->spot.name, false);
 	}
 	if (r < 0)
@@ -227,7 +254,7 @@ static int on_done(struct unpack *u, struct err *err)
 
 static int on_data(struct unpack *u, struct err *err)
 {
-	int r = fd_write_all(u->temp.fd, u->tar.data, u->tar.data_len);
+	int r = u->temp.fd < 0 ? 0 : fd_write_all(u->temp.fd, u->tar.data, u->tar.data_len);
 
 	return r < 0 ? err_sys(err, r, "archive: write '%.150s'", u->tar.member.path) : 0;
 }
@@ -272,6 +299,8 @@ int files_tar_put(struct fileop *op, struct err *err)
 		.top = open_top(op, err),
 		.spot = PATH_SPOT_NONE,
 		.temp = TEMP_NONE,
+		.is_layers = op->f->flags & FILE_LAYERS,
+		.has_owners = (op->f->flags & FILE_OWNERS) && geteuid() == 0,
 	};
 	const void *data;
 	size_t n;
@@ -280,6 +309,9 @@ int files_tar_put(struct fileop *op, struct err *err)
 	tar_reader_init(&u.tar);
 	if (u.top < 0)
 		return u.top;
+	r = u.has_owners ? layer_open_up(u.top, u.top, &u.notes) : 0;
+	if (r < 0)
+		return err_sys(err, r, "archive: open '%.150s'", op->f->path);
 	do {
 		r = chan_take(&op->chan, &data, &n);
 		if (r == 0 && n > 0)
@@ -287,7 +319,11 @@ int files_tar_put(struct fileop *op, struct err *err)
 	} while (r == 0 && n > 0);
 	if (r == 0)
 		r = tar_read_finish(&u.tar, err);
-	if (r == 0)
-		apply_notes(&u);
+	if (r == 0) {
+		int closed = notes_apply(&u.notes, u.top, u.has_owners ? layer_become : NULL);
+
+		if (u.has_owners && closed < 0)
+			r = err_sys(err, closed, "archive: mode of a directory");
+	}
 	return r;
 }

@@ -233,10 +233,8 @@ int user_load_again(struct user_memory *m, const char *who, struct user *ret, st
 	return 0;
 }
 
-__attribute__((no_sanitize("address", "undefined"))) int user_become(const struct user *u)
+__attribute__((no_sanitize("address", "undefined"))) int user_take_ids(const struct user *u)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
 	bool is_same = getuid() == u->uid && getgid() == u->gid;
 
 	/* A box of an ordinary user may not set groups; there is nobody else to become, either. */
@@ -246,5 +244,13 @@ __attribute__((no_sanitize("address", "undefined"))) int user_become(const struc
 	if (syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
 	    syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
 		return -1;
-	return (int)syscall(SYS_capset, &head, none);
+	return 0;
+}
+
+__attribute__((no_sanitize("address", "undefined"))) int user_become(const struct user *u)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	return user_take_ids(u) < 0 ? -1 : (int)syscall(SYS_capset, &head, none);
 }

@@ -47,3 +47,5 @@ int user_load_again(struct user_memory *m, const char *who, struct user *ret, st
 /* Takes the user's ids and gives up every capability. Plain system calls, so it may run in a child
  * that shares our memory; -1 with errno. */
 int user_become(const struct user *u);
+/* His ids alone: a process of root's keeps what holt-init may, which is to become somebody else. */
+int user_take_ids(const struct user *u);

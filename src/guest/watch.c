@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
-#include "guest/walk.h"
 
 #define WATCHES_MAX 8192u /* directories of one watch */
 #define IN_HERE (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM)

@@ -10,7 +10,7 @@
 #define LIVE_FLAGS (LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM)
 #define FILE_FLAGS                                                                              \
 	(FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL | FILE_REGEX | \
-	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN)
+	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN | FILE_OWNERS | FILE_LAYERS)
 
 #define EXIT_CODE_MAX 255u
 #define SIGNAL_MAX 64u

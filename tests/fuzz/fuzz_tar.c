@@ -19,7 +19,7 @@ struct seen {
 
 static void note_member(struct buf *log, const struct tar_member *m)
 {
-	(void)buf_printf(log, "%d %o %llu %lld.%u %s>%s;", m->type, m->mode,
+	(void)buf_printf(log, "%d %o %u:%u %llu %lld.%u %s>%s;", m->type, m->mode, m->uid, m->gid,
 			 (unsigned long long)m->size, (long long)m->mtime_sec, m->mtime_nsec,
 			 m->path, m->link);
 }
@@ -42,6 +42,8 @@ static void check_written(const struct tar_member *m)
 	p = (const uint8_t *)b.data;
 	n = b.len;
 	if (tar_read(&t, &p, &n, NULL) != TAR_MEMBER || n != 0)
+		abort();
+	if (t.member.uid != m->uid || t.member.gid != m->gid)
 		abort();
 	if (t.member.type != m->type || t.member.mode != m->mode || t.member.size != m->size ||
 	    t.member.mtime_sec != m->mtime_sec || t.member.mtime_nsec != m->mtime_nsec ||

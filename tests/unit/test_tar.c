@@ -90,6 +90,8 @@ static void expect_member(const struct buf *b, size_t step, const struct tar_mem
 			members++;
 			assert_int_equal(t.member.type, want->type);
 			assert_int_equal(t.member.mode, want->mode);
+			assert_int_equal(t.member.uid, want->uid);
+			assert_int_equal(t.member.gid, want->gid);
 			assert_int_equal(t.member.size, want->size);
 			assert_int_equal(t.member.mtime_sec, want->mtime_sec);
 			assert_int_equal(t.member.mtime_nsec, want->mtime_nsec);
@@ -140,6 +142,71 @@ static void what_is_written_is_read_back_in_any_pieces(void **state)
 	check_round_trip(&m, "");
 	m = (struct tar_member){ .type = TAR_DIR, .mode = 0755, .path = "d", .link = "" };
 	check_round_trip(&m, "");
+}
+
+static void owners_of_every_size_survive(void **state)
+{
+	static const uint32_t ids[] = {
+		0, 1, 1000, 65534, 07777777, 010000000, TAR_ID_NONE - 1, TAR_ID_NONE
+	};
+	struct tar_member m = { .type = TAR_DIR, .mode = 0755, .path = "d", .link = "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		m.uid = ids[i];
+		m.gid = ids[sizeof(ids) / sizeof(ids[0]) - 1 - i];
+		check_round_trip(&m, "");
+	}
+}
+
+static void who_asks_for_it_passes_over_devices(void **state)
+{
+	_cleanup_(tar_reader_done) struct tar_reader t;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const uint8_t *p;
+	struct err err = { 0 };
+	size_t n;
+
+	(void)state;
+	craft(&b, '3', "dev/null", "", "");
+	craft(&b, '6', "fifo", "", "");
+	craft(&b, '0', "file", "", "data");
+	craft(&b, '4', "dev/sda", "", "");
+	assert_int_equal(tar_write_end(&b), 0);
+	tar_reader_init(&t);
+	t.skips_special = true;
+	p = (const uint8_t *)b.data;
+	n = b.len;
+	assert_int_equal(tar_read(&t, &p, &n, &err), TAR_MEMBER);
+	assert_string_equal(t.member.path, "file");
+	assert_int_equal(tar_read(&t, &p, &n, &err), TAR_DATA);
+	assert_int_equal(tar_read(&t, &p, &n, &err), TAR_DONE);
+	assert_int_equal(tar_read(&t, &p, &n, &err), TAR_END);
+	assert_int_equal(t.skipped, 3);
+	assert_int_equal(err.code, 0);
+}
+
+static void who_can_seek_need_not_read_a_member(void **state)
+{
+	_cleanup_(tar_reader_done) struct tar_reader t;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const uint8_t *p;
+	size_t n, skip;
+
+	(void)state;
+	craft(&b, '0', "a", "", "bytes that nobody reads");
+	craft(&b, '0', "b", "", "");
+	assert_int_equal(tar_write_end(&b), 0);
+	tar_reader_init(&t);
+	p = (const uint8_t *)b.data;
+	n = b.len;
+	assert_int_equal(tar_read(&t, &p, &n, NULL), TAR_MEMBER);
+	skip = (size_t)tar_skip(&t);
+	assert_int_equal(skip, TAR_BLOCK);
+	p += skip;
+	n -= skip;
+	assert_int_equal(tar_read(&t, &p, &n, NULL), TAR_MEMBER);
+	assert_string_equal(t.member.path, "b");
 }
 
 static void names_of_every_length_survive(void **state)
@@ -700,6 +767,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		PURE(what_is_written_is_read_back_in_any_pieces),
+		PURE(owners_of_every_size_survive),
+		PURE(who_asks_for_it_passes_over_devices),
+		PURE(who_can_seek_need_not_read_a_member),
 		PURE(names_of_every_length_survive),
 		PURE(sizes_beyond_eight_gigabytes_are_told),
 		PURE(what_is_no_archive_is_refused_with_a_reason),

@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "guest/path.h"
 
 struct err;
 struct walk; /* opaque */
+
+#define WALK_LINK 4096 /* longest target of a link, with its NUL */
 
 struct walk_entry {
 	const char *path; /* borrowed until the next call; relative to the top */
@@ -28,7 +29,7 @@ int walk_next(struct walk *w, struct walk_entry *ret, struct err *err);
 /* Does not go into the directory that walk_next() gave last. */
 void walk_prune(struct walk *w);
 /* The target of an entry that is a symbolic link, else "". */
-void walk_link(const struct walk_entry *e, char ret[PATH_BYTES]);
+void walk_link(const struct walk_entry *e, char ret[WALK_LINK]);
 
 /* The raw directory stream, for callers with their own order. */
 struct dents {

@@ -1,4 +1,4 @@
-#include "guest/walk.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -252,11 +252,11 @@ void walk_prune(struct walk *w)
 	w->enter = false;
 }
 
-void walk_link(const struct walk_entry *e, char ret[PATH_BYTES])
+void walk_link(const struct walk_entry *e, char ret[WALK_LINK])
 {
 	ssize_t n = -1;
 
 	if (S_ISLNK(e->st.st_mode))
-		n = readlinkat(e->dir_fd, e->name, ret, PATH_BYTES - 1);
+		n = readlinkat(e->dir_fd, e->name, ret, WALK_LINK - 1);
 	ret[n < 0 ? 0 : n] = '\0';
 }
