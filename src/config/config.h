@@ -84,6 +84,7 @@ struct config {
 	uint64_t pool_quiet_ms;
 	/* clients */
 	const char *url;
+	uint64_t launcher_timeout_ms;
 	const char *api_key_file;
 	struct secret *api_key; /* NULL: none */
 

@@ -179,6 +179,9 @@ static const struct setting table[] = {
 	ROW("api_key_file", "API_KEY_FILE", "api-key-file", PATH, api_key_file, .arg = "FILE",
 	    .help = "file with the key they use (holt/key in your configuration directory)"),
 	/* No flag: everybody on the machine can read arguments. */
+	ROW("launcher_timeout", "LAUNCHER_TIMEOUT", "launcher-timeout", DURATION,
+	    launcher_timeout_ms, .arg = "TIME", .standard = "30s", .min = 1000, .max = MS_HOUR,
+	    .help = "a launcher that is silent for so long is replaced; sandboxes live on"),
 	{ .name = "api_key",
 	  .env = "HOLT_API_KEY",
 	  .type = SETTING_SECRET,

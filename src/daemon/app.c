@@ -431,6 +431,7 @@ static int start_machinery(struct app *a, struct err *err)
 {
 	const struct config *c = a->config;
 	struct machinery_settings s = { .limits = c->limits,
+					.hang_ms = (uint32_t)c->launcher_timeout_ms,
 					.pool_min = c->pool_min,
 					.pool_max = c->pool_max,
 					.pool_quiet_ms = (uint32_t)c->pool_quiet_ms };

@@ -13,7 +13,6 @@
 #include "sandbox/template.h"
 
 #define RETRY_MS 1000
-#define HANG_MS 30000u
 #define START_HANGS 2u      /* a start may be silent for so many times as long */
 #define LOOKS 3u            /* at one that is silent, before it is replaced */
 #define LAST_TURNS_MAX 1000 /* more than all that can wait in a socket */
@@ -204,8 +203,6 @@ int machinery_start(struct loop *loop, const struct launcher_source *source,
 	m->loop = loop;
 	m->source = *source;
 	m->settings = *settings;
-	if (m->settings.hang_ms == 0)
-		m->settings.hang_ms = HANG_MS;
 	m->ops = ops;
 	m->user = user;
 	loop_timer_start(m->look, m->settings.hang_ms / LOOKS, m->settings.hang_ms / LOOKS);

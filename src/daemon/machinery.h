@@ -13,7 +13,7 @@ struct machinery; /* opaque */
 struct machinery_settings {
 	struct limits limits; /* of every template */
 	uint32_t pool_min, pool_max, pool_quiet_ms;
-	uint32_t hang_ms; /* a launcher that is silent for so long is replaced; 0: as usual */
+	uint32_t hang_ms; /* a launcher that is silent for so long is replaced */
 };
 
 struct machinery_ops { /* on the loop */
