@@ -1,9 +1,10 @@
-/* Ports of a sandbox: which are exposed. */
+/* Ports of a sandbox: which are exposed, and which listen. */
 #include <errno.h>
 #include <string.h>
 
 #include "api/bodies.h"
 #include "api/call.h"
+#include "api/file_job.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "auth/port_token.h"
@@ -15,9 +16,12 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "net/http.h"
+#include "sandbox/files.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
 #include "json/jw.h"
+
+#define LISTING_MAX (1u << 20) /* bytes about ports that listen */
 
 struct port_call { /* in the request's arena */
 	struct api_call *call;
@@ -159,25 +163,113 @@ void api_port_get(struct api_call *c)
 	call_reply(c, 200, &w);
 }
 
-void api_port_list(struct api_call *c)
+/* ---- both lists ---- */
+
+struct listing {             /* in the request's arena */
+	struct file_job job; /* first */
+	struct buf text;     /* owned: those that listen as JSON, as they come */
+	struct jw w;         /* writes into it */
+	uint64_t told;
+};
+
+static void listing_done(struct listing *l)
+{
+	file_job_end(&l->job);
+	buf_done(&l->text);
+}
+
+static void listing_gone(void *user, struct http_request *r)
+{
+	(void)r;
+	listing_done(user);
+}
+
+/* total: of those that listen; has_asked: the sandbox could tell. */
+static void reply_listing(struct listing *l, bool has_asked, uint64_t total)
 {
 	const struct port_info *ports[PORT_EXPOSED_MAX];
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
-	struct sandbox *sb = call_sandbox(c);
-	struct sandbox_info info;
-	size_t n;
+	struct api_call *c = l->job.call;
+	struct sandbox *sb = call_find_sandbox(c);
+	size_t n = sb ? port_list(sb, ports, PORT_EXPOSED_MAX) : 0;
+	struct sandbox_info info = { 0 };
 
-	if (!sb)
-		return;
-	sandbox_info(sb, &info);
-	n = port_list(sb, ports, PORT_EXPOSED_MAX);
+	if (sb)
+		sandbox_info(sb, &info);
 	jw_object_begin(&w);
 	jw_key(&w, "items");
 	jw_array_begin(&w);
 	for (size_t i = 0; i < n && i < PORT_EXPOSED_MAX; i++)
 		write_port(&w, c, info.id, ports[i], NULL);
 	jw_array_end(&w);
+	jw_array_end(&l->w);
+	if (has_asked && !l->w.failed)
+		jw_raw_field(&w, "listening", buf_str(&l->text), l->text.len);
+	else
+		jw_null_field(&w, "listening");
+	jw_bool_field(&w, "truncated", has_asked && total > l->told);
 	jw_object_end(&w);
+	listing_done(l);
 	call_reply(c, 200, &w);
+}
+
+static void listener_found(void *user, const struct guest_found *f)
+{
+	struct listing *l = user;
+	struct sandbox *sb = call_find_sandbox(l->job.call);
+
+	if (f->kind != FOUND_PORT || f->number == 0 || f->number > UINT16_MAX ||
+	    l->told >= GUEST_PORTS_MAX)
+		return; /* a box that lies */
+	l->told++;
+	jw_object_begin(&l->w);
+	jw_uint_field(&l->w, "port", f->number);
+	jw_str_field(&l->w, "address", f->path);
+	if (f->column > 0)
+		jw_uint_field(&l->w, "pid", f->column);
+	else
+		jw_null_field(&l->w, "pid");
+	jw_str_field(&l->w, "command", f->text[0] ? f->text : NULL);
+	jw_bool_field(&l->w, "exposed", sb && port_find(sb, (uint16_t)f->number));
+	jw_object_end(&l->w);
+}
+
+static void listeners_done(void *user, uint64_t count)
+{
+	struct listing *l = user;
+
+	l->job.op = NULL;
+	reply_listing(l, true, count);
+}
+
+static void listeners_failed(void *user, const struct err *err)
+{
+	struct listing *l = user;
+
+	(void)err; /* what is exposed is known all the same */
+	l->job.op = NULL;
+	reply_listing(l, false, 0);
+}
+
+void api_port_list(struct api_call *c)
+{
+	static const struct file_ops ops = { .found = listener_found,
+					     .done = listeners_done,
+					     .failed = listeners_failed };
+	struct guest_file f = { .op = FILE_PORTS, .user = "", .path = "/", .target = "" };
+	struct listing *l = arena_alloc(http_arena(c->http), sizeof(*l));
+	struct err err = { 0 };
+
+	if (!call_sandbox(c))
+		return;
+	if (!l)
+		return problem_reply(c, &(struct err){ ENOMEM, "ports" });
+	l->job.call = c;
+	buf_init(&l->text, LISTING_MAX);
+	l->w = jw_begin(&l->text);
+	jw_array_begin(&l->w);
+	if (file_job_try(&l->job, &f, &ops, l, &err) < 0)
+		return reply_listing(l, false, 0);
+	http_on_gone(c->http, listing_gone, l);
 }

@@ -38,7 +38,8 @@ static const char about_proxy[] =
 
 static const char about_tcp[] =
 	"A connection to what listens on the port inside the sandbox, whatever it speaks: binary "
-	"messages are its bytes both ways, an empty one says that its side sends no more. Wants what "
+	"messages are its bytes both ways, an empty one says that its side sends no more. Wants "
+	"what "
 	"a request to the port wants.";
 
 /* What is behind it answers with what it likes. */
@@ -200,8 +201,8 @@ static const struct api_route routes[] = {
 	    "List what was installed", "PackageList"),
 	ROW("POST", BOX "/ports", SCOPE_PORT, 0, api_port_expose, &body_port, "Expose a port",
 	    "ExposedPort", .good = { 201 }, .about = about_expose),
-	ROW("GET", BOX "/ports", SCOPE_PORT, 0, api_port_list, NULL, "List exposed ports",
-	    "PortList"),
+	ROW("GET", BOX "/ports", SCOPE_PORT, 0, api_port_list, NULL,
+	    "List exposed ports, and those that listen", "PortList"),
 	ROW("GET", PORT, SCOPE_PORT, 0, api_port_get, NULL, "One exposed port", "Port"),
 	ROW("DELETE", PORT, SCOPE_PORT, 0, api_port_close, NULL, "Close a port", NULL),
 	ROW("GET", BOX "/tcp/:port", SCOPE_PORT, ROUTE_SOCKET | ROUTE_PORT, api_port_tcp, NULL,

@@ -30,6 +30,17 @@ static const struct schema_field exposed_port[] = {
 
 static const struct schema_field port_list[] = {
 	FIELD("items", LIST, .ref = "Port"),
+	FIELD("listening", LIST | NIL, .ref = "Listener",
+	      .help = "null: the sandbox cannot be asked, because it is paused or stopped"),
+	FIELD("truncated", BOOL, .help = "more listen than are told"),
+};
+
+static const struct schema_field listener[] = {
+	FIELD("port", INT),
+	FIELD("address", STRING, .help = "that it listens on: 127.0.0.1, 0.0.0.0, ::1, :: ..."),
+	FIELD("pid", INT | NIL, .help = "in the sandbox; null: not to be seen"),
+	FIELD("command", STRING | NIL),
+	FIELD("exposed", BOOL),
 };
 
 static const struct schema_field problem[] = {
@@ -48,7 +59,8 @@ static const struct schema list[] = {
 	SCHEMA("Problem", "What went wrong", problem),
 	SCHEMA("Port", "A port that is exposed", port),
 	SCHEMA("ExposedPort", "A port that was just exposed", exposed_port),
-	SCHEMA("PortList", "The exposed ports, by number", port_list),
+	SCHEMA("PortList", "The exposed ports by number, and those that listen", port_list),
+	SCHEMA("Listener", "A TCP port that a program in the sandbox listens on", listener),
 	SCHEMA("Health", "The process answers", alive),
 	SCHEMA("Ready", "Whether there is work to be had", ready),
 };

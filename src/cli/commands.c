@@ -324,7 +324,7 @@ const struct command commands[] = {
 	{
 		.name = "port ls",
 		.operands = "ID",
-		.summary = "List the exposed ports of a sandbox",
+		.summary = "List the ports of a sandbox that are exposed, and those that listen",
 		.opts = client_opts,
 		.mixed = true,
 		.run = cmd_port_ls,

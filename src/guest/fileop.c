@@ -34,6 +34,8 @@ static const struct row rows[FILE_OP_COUNT] = {
 	[FILE_FIND] = { files_find, false },
 	[FILE_GREP] = { files_grep, false },
 	[FILE_REPLACE] = { files_replace, false },
+	/* listeners.c */
+	[FILE_PORTS] = { files_ports, false },
 };
 
 static int run(struct fileop *op, struct err *err)

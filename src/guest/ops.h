@@ -33,6 +33,7 @@ int files_watch(struct fileop *op, struct err *err);
 int files_find(struct fileop *op, struct err *err);
 int files_grep(struct fileop *op, struct err *err);
 int files_replace(struct fileop *op, struct err *err);
+int files_ports(struct fileop *op, struct err *err);
 
 /* Takes away what has the name in the directory, with all that is below it. 0: nothing had it. */
 int files_remove_at(struct fileop *op, int dir_fd, const char *name, struct err *err);

@@ -164,6 +164,8 @@ enum guest_file_op {
 	FILE_FIND,    /* -> G_ENTRY..., G_DONE */
 	FILE_GREP,    /* -> G_FOUND..., G_DONE with the lines that matched */
 	FILE_REPLACE, /* -> G_FOUND..., G_DONE with the replacements; file by file, each atomic */
+	FILE_PORTS,   /* no file at all: TCP ports that listen in the box -> G_FOUND..., G_DONE with
+			 how many there are, GUEST_PORTS_MAX of which are told */
 	FILE_OP_COUNT
 };
 
@@ -211,8 +213,12 @@ enum guest_found_kind {
 	FOUND_CONTEXT, /* a line near one that matches */
 	FOUND_FILE,    /* a file: how often (grep: lines, with FILE_NAMES 1) */
 	FOUND_SKIPPED, /* a file that was not looked at or not changed, and why */
+	FOUND_PORT,    /* number: the port; path: the address; column: whose it is, a process or 0;
+			  text: that one's command */
 	FOUND_KIND_COUNT
 };
+
+#define GUEST_PORTS_MAX 512
 
 struct guest_found {
 	uint8_t kind;

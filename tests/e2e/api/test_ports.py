@@ -86,7 +86,7 @@ def test_a_port_is_closed_until_it_is_exposed_and_after_it_was_closed(api, box):
     serve(box)
     reach = Reach(box, key=api.key)
     assert reach.ask().status == 404
-    assert api.get(f"{box.path}/ports").must(200).json == {"items": []}
+    assert api.get(f"{box.path}/ports").must(200).json["items"] == []
     made = expose(box)
     assert sorted(made) == ["createdAt", "port", "public", "token", "url", "wake"]
     assert made["token"].startswith("port_") and made["url"].endswith(f"/api/v1{box.path}/ports/{PORT}/")
@@ -97,6 +97,36 @@ def test_a_port_is_closed_until_it_is_exposed_and_after_it_was_closed(api, box):
     api.delete(f"{box.path}/ports/{PORT}").must(204)
     assert reach.ask().status == 404
     api.delete(f"{box.path}/ports/{PORT}").error(404)
+
+
+def test_what_listens_is_listed_whether_it_is_exposed_or_not(api, box):
+    listing = lambda: api.get(f"{box.path}/ports").must(200).json
+    assert listing() == {"items": [], "listening": [], "truncated": False}
+    serve(box)
+    serve(box, 3001, "0.0.0.0")
+    serve(box, 3002, "::1")
+    expose(box, 3001)
+    found = {(one["port"], one["address"], one["exposed"]): one for one in listing()["listening"]}
+    assert sorted(found) == [(3000, "127.0.0.1", False), (3001, "0.0.0.0", True), (3002, "::1", False)]
+    assert {one["command"] for one in found.values()} == {"python3"}
+    assert all(one["pid"] > 1 for one in found.values())
+    api.post(f"{box.path}/pause").must(200)
+    paused = listing()
+    assert paused["listening"] is None and [one["port"] for one in paused["items"]] == [3001]
+    api.post(f"{box.path}/resume").must(200)
+    assert len(listing()["listening"]) == 3
+
+
+def test_more_than_can_be_told_listen(api):
+    box = api.sandbox(resources={"memory": "256Mi"})
+    code = ("import socket, time; held = [socket.create_server(('127.0.0.1', 10000 + n)) for n in range(600)];"
+            "print('on', flush=True); time.sleep(600)")
+    started = api.post(f"{box.path}/executions", {"argv": ["python3", "-c", code], "background": True}).must(202).json
+    path = f"{box.path}/executions/{started['executionId']}/output"
+    until(lambda: "on" in json.dumps(api.get(path).must(200).json["chunks"]), what="the sockets inside")
+    found = api.get(f"{box.path}/ports").must(200).json
+    assert found["truncated"] and len(found["listening"]) == 512
+    box.delete().must(204)
 
 
 def test_exposing_has_bounds(api, box):
@@ -380,10 +410,13 @@ def test_requests_keep_an_idle_sandbox_alive():
             pytest.skip("nothing of an execution survives it here")
         connection = daemon.api.connect(30)
         connection.request("GET", f"/api/v1{box.path}/ports/3005/hang")
-        time.sleep(4)
+        time.sleep(4.5)
         assert daemon.api.get(box.path).json["status"] == "running"
         connection.close()
+        last = time.monotonic()
+        assert Reach(box, 3005).ask().status == 200, made
         until(lambda: daemon.api.get(box.path).json["status"] == "stopped", what="its idle end")
+        assert time.monotonic() - last > 3.9
 
 
 def test_the_end_of_a_sandbox_ends_what_is_open(api):
@@ -413,10 +446,7 @@ def named():
         yield box
         box.delete().must(204)
 
-        last = time.monotonic()
-        assert Reach(box, 3005).ask().status == 200, made
 
-        assert time.monotonic() - last > 3.9
 def host_of(box, port=PORT):
     return f"{port}-{box.id}.{DOMAIN}"
 

@@ -120,7 +120,7 @@ def test_ctrl_c_ends_what_is_open(cli, served):
 def test_what_is_closed_stays_closed_unless_that_is_asked_for(cli, daemon, box):
     said = cli.fails("port", "forward", box, "0:5000")
     assert any("port 5000 is not exposed" in line and "--expose" in line for line in said)
-    ports = lambda: [p["port"] for p in cli.json("port", "ls", box, "--json")]
+    ports = lambda: [p["port"] for p in cli.json("port", "ls", box, "--json")["items"]]
     cli.must("port", "expose", box, "5001")
     with forward(cli, box, "--expose", "0:5000", "0:5001") as running:
         assert sorted(ports()) == [5000, 5001] and len(running.ports) == 2
