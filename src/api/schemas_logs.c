@@ -34,18 +34,23 @@ static const struct schema_field usage[] = {
 	FIELD("day", STRING, .optional = 1, .help = "in UTC; as far as it was grouped by"),
 	FIELD("user", STRING, .optional = 1),
 	FIELD("keyId", STRING, .optional = 1, .help = "the key that made the sandbox"),
-	FIELD("sandboxId", STRING, .optional = 1),
+	FIELD("sandboxId", STRING, .optional = 1,
+	      .help = "`kept`: volumes, snapshots and templates of the user"),
 	FIELD("executions", INT, .help = "that ended"),
-	FIELD("cpuSeconds", NUMBER, .help = "of executions that ended"),
+	FIELD("cpuSeconds", NUMBER, .help = "of boxes; see cpuFrom"),
 	FIELD("wallSeconds", NUMBER, .help = "that sandboxes ran"),
-	FIELD("memoryGiBHours", NUMBER, .help = "limit times time"),
-	FIELD("diskGiBHours", NUMBER, .help = "limit times time"),
-	FIELD("networkBytes", INT, .help = "not counted yet: 0"),
+	FIELD("memoryGiBHours", NUMBER, .help = "limit times time, also while paused"),
+	FIELD("diskGiBHours", NUMBER, .help = "limit times time, also while stopped"),
+	FIELD("networkBytes", INT, .help = "to and from exposed ports, and to registries"),
 };
+
+static const char *const cpu_sources[] = { "boxes", "executions", NULL };
 
 static const struct schema_field usage_page[] = {
 	FIELD("items", LIST, .ref = "Usage"),
 	NEXT,
+	FIELD("cpuFrom", STRING, .choices = cpu_sources,
+	      .help = "executions: this machine's boxes are not metered, only what ended counts"),
 };
 
 static const struct schema_field audit_page[] = {

@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "json/jw.h"
 
@@ -75,6 +76,7 @@ static void reply_json(struct api_call *c, const struct ask *a, const struct usa
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
+	struct sandboxes_stats stats;
 	char next[24];
 
 	jw_object_begin(&w);
@@ -87,8 +89,20 @@ static void reply_json(struct api_call *c, const struct ask *a, const struct usa
 		jw_str_field(&w, "nextCursor", next);
 	else
 		jw_null_field(&w, "nextCursor");
+	sandboxes_stats(c->api->deps.sandboxes, &stats);
+	jw_str_field(&w, "cpuFrom", stats.is_metered ? "boxes" : "executions");
 	jw_object_end(&w);
 	call_reply(c, 200, &w);
+}
+
+/* As it stands in JSON. */
+static void csv_number(struct buf *b, double v)
+{
+	struct jw w = jw_begin(b);
+
+	jw_double(&w, v);
+	(void)jw_end(&w);
+	(void)buf_putc(b, ',');
 }
 
 /* Names of owners are not ours: quoted, and none begins a formula of a table program. */
@@ -106,10 +120,10 @@ static void csv_text(struct buf *b, const char *text)
 }
 
 static void reply_csv(struct api_call *c, const struct ask *a, const struct usage_sum_row *rows,
-		      size_t n)
+		      size_t n, bool more)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char day[CLOCK_ISO_SIZE];
+	char day[CLOCK_ISO_SIZE], next[24];
 
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (a->group & groups[i].bit)
@@ -126,11 +140,15 @@ static void reply_csv(struct api_call *c, const struct ask *a, const struct usag
 			csv_text(&b, rows[i].key_id);
 		if (a->group & STORE_BY_SANDBOX)
 			csv_text(&b, rows[i].sandbox_id);
-		(void)buf_printf(&b, "%" PRIu64 ",%.6f,%.3f,%.9f,%.9f,%" PRIu64 "\r\n",
-				 rows[i].executions, (double)rows[i].cpu_us / 1e6,
-				 (double)rows[i].wall_ms / 1e3, gib_hours(rows[i].memory_mib_ms),
-				 gib_hours(rows[i].disk_mib_ms), rows[i].net_bytes);
+		(void)buf_printf(&b, "%" PRIu64 ",", rows[i].executions);
+		csv_number(&b, (double)rows[i].cpu_us / 1e6);
+		csv_number(&b, (double)rows[i].wall_ms / 1e3);
+		csv_number(&b, gib_hours(rows[i].memory_mib_ms));
+		csv_number(&b, gib_hours(rows[i].disk_mib_ms));
+		(void)buf_printf(&b, "%" PRIu64 "\r\n", rows[i].net_bytes);
 	}
+	if (more && str_format(next, sizeof(next), "%zu", a->offset + n) == 0)
+		(void)http_header_add(c->http, "X-Next-Cursor", next);
 	if (b.failed)
 		return problem_reply(c, &(struct err){ ENOMEM, "usage" });
 	http_reply(c->http, 200, "text/csv; charset=utf-8", b.data, b.len);
@@ -143,7 +161,7 @@ static void got(void *user, int r, const struct usage_sum_row *rows, size_t n, b
 	if (a->call && r < 0)
 		problem_reply(a->call, &(struct err){ -r, "usage" });
 	else if (a->call && a->is_csv)
-		reply_csv(a->call, a, rows, n);
+		reply_csv(a->call, a, rows, n, more);
 	else if (a->call)
 		reply_json(a->call, a, rows, n, more);
 	free(a);

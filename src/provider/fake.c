@@ -283,7 +283,7 @@ struct provider provider_fake(struct fake *f)
 {
 	if (!f->queue.next)
 		list_init(&f->queue);
-	return (struct provider){ &fake_ops, f };
+	return (struct provider){ &fake_ops, f, true };
 }
 
 struct fake_box *fake_find(struct fake *f, const char *box_id)

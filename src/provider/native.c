@@ -128,5 +128,5 @@ static const struct provider_ops native_ops = {
 
 struct provider provider_native(struct launcher *l)
 {
-	return (struct provider){ &native_ops, l };
+	return (struct provider){ &native_ops, l, launcher_info(l)->cgroup != CGROUP_NONE };
 }

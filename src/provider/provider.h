@@ -68,7 +68,8 @@ struct provider_ops {
 
 struct provider {
 	const struct provider_ops *ops;
-	void *self; /* borrowed, outlives the provider */
+	void *self;      /* borrowed, outlives the provider */
+	bool is_metered; /* usage() knows the processor time of what still runs */
 };
 
 /* Boxes of holt-launch. The launcher is borrowed; its owner watches and dispatches it. */

@@ -79,6 +79,7 @@ int create_take_box(struct sandbox *sb, struct launcher_box *box, struct err *er
 		return err_sys(err, r, "the box");
 	sb->limits = box->limits;
 	quota_settle(sb);
+	usage_new_box(sb);
 	sb->is_warm = (box->flags & BOX_WARM) != 0;
 	memcpy(sb->step_ns, box->step_ns, sizeof(sb->step_ns));
 	return link_open(sb, TAKE_FD(box->sock), true, err);

@@ -37,6 +37,7 @@ struct execution {
 	bool is_checking;       /* the store is asked whether it has been recorded before */
 	bool is_unkept;         /* its box was told to forget it, or never knew */
 	bool is_without_output; /* it is too much for the store */
+	bool is_counted;        /* in its sandbox's usage */
 	struct list dirty;      /* in sandboxes.dirty_executions, or self-linked */
 
 	/* Whoever asked for it waits for these two. */

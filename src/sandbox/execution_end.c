@@ -71,7 +71,6 @@ void execution_finish(struct execution *x, enum execution_state state)
 		execution_tell_start(x, err.code ? &err : NULL);
 	execution_tell(x);
 	execution_record(x);
-	usage_execution(x);
 	announce_end(x, result_name(x));
 	exec_unref(x);
 }
@@ -89,6 +88,7 @@ static void on_usage(void *user, const struct provider_reply *r)
 		if (r->usage.oom_kills > x->sb->oom_kills)
 			x->flags |= EXECUTION_OOM_KILLED;
 		x->sb->oom_kills = r->usage.oom_kills;
+		usage_box(x->sb, &r->usage);
 	}
 	if (x->is_exiting)
 		execution_finish(x, EXECUTION_EXITED);
@@ -246,6 +246,7 @@ static int put(struct execution *x, struct end_write *w)
 {
 	struct execution_row row;
 	struct buf output = { .max = STORE_OUTPUT_MAX };
+	struct usage_row used;
 	int r = 0;
 
 	execution_fill_row(x, &row);
@@ -253,7 +254,9 @@ static int put(struct execution *x, struct end_write *w)
 		r = output_save(x->output, &output);
 	row.output = output.data;
 	row.output_len = output.len;
-	if (r == 0)
+	if (r == 0 && usage_execution(x, &used))
+		r = store_end_execution(x->all->store, &row, &used, on_end_written, w);
+	else if (r == 0)
 		r = store_put_execution(x->all->store, &row, on_end_written, w);
 	buf_done(&output);
 	return r;

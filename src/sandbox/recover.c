@@ -167,6 +167,7 @@ static void compare_box(struct sandboxes *all, const struct launch_box_info *b, 
 
 static void compare_listed(struct sandbox *sb, bool is_ready)
 {
+	usage_found(sb);
 	if (sb->state == SANDBOX_STOPPING) {
 		stop_destroy(sb);
 		return;
@@ -181,6 +182,7 @@ static void compare_missing(struct sandbox *sb)
 {
 	bool is_old = sb->is_found_again;
 
+	usage_lost(sb);
 	sb->is_found_again = false;
 	if (sb->state == SANDBOX_STOPPING) {
 		if (!sb->is_destroying)
@@ -319,8 +321,10 @@ static void on_usage(void *user, const struct provider_reply *r)
 {
 	struct sandbox *sb = user;
 
-	if (r->code == 0)
+	if (r->code == 0) {
 		sb->oom_kills = r->usage.oom_kills;
+		usage_box(sb, &r->usage);
+	}
 	sandbox_unref(sb);
 }
 

@@ -301,6 +301,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->quota_of = deps->quota_of;
 	all->quota_user = deps->quota_user;
 	all->quota = quota_book_create();
+	all->kept = map_create(TABLE_MAX);
 	all->by_id = map_create(TABLE_MAX);
 	all->by_name = map_create(TABLE_MAX);
 	all->by_box = map_create(TABLE_MAX);
@@ -338,7 +339,7 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 	int r;
 
 	if (!all || !all->by_id || !all->by_name || !all->by_box || !all->output_budget ||
-	    !all->layers || !all->slots || !all->quota)
+	    !all->layers || !all->slots || !all->quota || !all->kept)
 		return err_sys(err, ENOMEM, "the sandboxes' registry");
 	r = spec_fill_limits(&all->settings.limits, NULL, err);
 	if (r < 0)
@@ -398,6 +399,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	(void)slots_free(all->slots);
 	layers_forget(all);
 	(void)quota_book_free(all->quota);
+	usage_forget(all);
 	free(all);
 	return NULL;
 }
@@ -468,6 +470,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret)
 {
 	*ret = (struct sandboxes_stats){ .executions = all->n_running,
+					 .is_metered = all->provider.is_metered,
 					 .is_ready = all->has_provider && all->is_recovered };
 	memcpy(ret->by_state, all->by_state, sizeof(ret->by_state));
 }

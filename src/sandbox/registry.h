@@ -92,7 +92,11 @@ struct sandboxes {
 	struct events *events;     /* borrowed or NULL */
 	struct sandbox_settings settings;
 	struct sandbox_clock clock;
-	struct quota_book *quota;                                           /* owned */
+	struct quota_book *quota; /* owned */
+	struct map *kept;         /* owned, by owner: what they keep on the disk */
+	bool is_loaded;           /* all that the store has */
+	bool is_counting;         /* a round of usage_checkpoint() is under way */
+	bool is_counting_alone;   /* in it the launcher is asked no more */
 	void (*quota_of)(void *user, const char *owner, struct quota *ret); /* or NULL */
 	void *quota_user;
 

@@ -85,9 +85,19 @@ void stop_stranger(struct sandboxes *all, const char *box_id)
 		     NULL);
 }
 
+static void on_killed(void *user, const struct provider_reply *r)
+{
+	struct sandbox *sb = user;
+
+	if (r->code == 0)
+		usage_box(sb, &r->usage);
+	sandbox_unref(sb);
+}
+
 void stop_kill(struct sandbox *sb)
 {
-	stop_stranger(sb->all, sb->box_id);
+	ask_provider(sb->all, &(struct ask){ .kind = ASK_DESTROY, .box_id = sb->box_id }, on_killed,
+		     sandbox_ref(sb));
 	stop_failed(sb);
 }
 
@@ -97,6 +107,8 @@ static void on_destroyed(void *user, const struct provider_reply *r)
 	struct err err = { 0 };
 
 	sb->is_destroying = false;
+	if (r->code == 0)
+		usage_box(sb, &r->usage);
 	if (sb->state != SANDBOX_STOPPING) {
 		/* recovery has seen that it is gone */
 	} else if (r->code == 0 || r->code == -ENOENT) {
@@ -225,6 +237,8 @@ void sandboxes_box_died(struct sandboxes *all, const char *box_id, int status,
 	if (!sb || sb->state == SANDBOX_STOPPING || !state_is_live(sb->state))
 		return; /* nobody's, or its destruction is on its way and says so itself */
 	set_death(sb, status, usage);
+	if (usage)
+		usage_box(sb, usage);
 	if (sb->state == SANDBOX_CREATING)
 		sb->is_died = true;
 	else

@@ -50,7 +50,8 @@ static void on_box_gone(void *user, const struct provider_reply *r)
 {
 	struct sandbox *sb = user;
 
-	(void)r;
+	if (r->code == 0 && sb->box_id[0] == '\0') /* else it has another one already */
+		usage_box(sb, &r->usage);
 	sandbox_tell(sb, WAIT_SUSPEND, NULL);
 	sandbox_unref(sb);
 }

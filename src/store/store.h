@@ -112,7 +112,7 @@ struct usage_row {
 	int64_t until_ms;                 /* counted until then */
 	uint64_t box_cpu_us, exec_cpu_us; /* how far its box and its executions are in cpu_us */
 };
-#define STORE_KEPT "-"
+#define STORE_KEPT "kept"
 
 struct usage_sum_row { /* what is not grouped by is 0 or "" */
 	int32_t day;

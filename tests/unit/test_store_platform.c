@@ -464,7 +464,7 @@ static void the_last_usage_is_that_of_live_sandboxes_and_of_what_is_kept(void **
 	kept.owner = "eve"; /* another's, on the same day */
 	assert_int_equal(put_usage(st, &kept), 0);
 	assert_int_equal(store_load_last_usage(st, note_usage, &seen, &err), 0);
-	assert_string_equal(seen.ids, "- - s1 ");
+	assert_string_equal(seen.ids, "kept kept s1 ");
 	assert_int_equal(seen.calls, 2); /* of its second day alone */
 }
 
