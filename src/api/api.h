@@ -22,6 +22,7 @@ struct loop;
 struct metrics;
 struct sandboxes;
 struct store;
+struct tracer;
 struct users;
 
 struct api_deps { /* all borrowed, outlive the api */
@@ -35,6 +36,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct audit_log *audit;  /* NULL: nothing is noted */
 	struct events *events;    /* NULL: none are kept */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
+	struct tracer *tracer;    /* NULL: no traces */
 };
 
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err);

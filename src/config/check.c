@@ -104,12 +104,28 @@ static int check_tokens(const struct config *c, struct err *err)
 	return 0;
 }
 
+static int check_traces(const struct config *c, struct err *err)
+{
+	if (c->otlp_endpoint && strncmp(c->otlp_endpoint, "http://", 7) != 0 &&
+	    strncmp(c->otlp_endpoint, "https://", 8) != 0)
+		return err_set(err, EINVAL, "otlp_endpoint: want http:// or https://");
+	if (c->otlp_headers && !c->otlp_endpoint)
+		return err_set(err, EINVAL, "otlp_headers: there is no otlp_endpoint");
+	if (c->otlp_headers && !is_trusted_url(c->otlp_endpoint))
+		return err_set(err, EINVAL,
+			       "otlp_headers would be seen on the way: want an otlp_endpoint with "
+			       "https://, or http:// to this machine");
+	return 0;
+}
+
 int config_check(const struct config *c, struct err *err)
 {
 	int r = check_doors(c, err);
 
 	if (r == 0)
 		r = check_tokens(c, err);
+	if (r == 0)
+		r = check_traces(c, err);
 	if (r < 0)
 		return r;
 	if (c->sandbox_timeout_ms > c->sandbox_timeout_max_ms)

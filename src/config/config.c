@@ -390,17 +390,27 @@ static int find_key(struct load *l)
 
 /* Whoever wrote the files of the directory we happen to be in must not get a key that was meant for
  * another daemon: a checkout with a .env in it is enough to ask for one. */
-static int check_key_goes_where_it_belongs(const struct load *l)
+static int check_secrets_go_where_they_belong(const struct load *l)
 {
-	const struct config_source *url = &l->c->sources[settings_find("url") - l->table];
-	const struct config_source *key = &l->c->sources[settings_find("api_key") - l->table];
+	static const struct {
+		const char *where, *what, *name;
+	} pairs[] = { { "url", "api_key", "the daemon" },
+		      { "otlp_endpoint", "otlp_headers", "the collector" } };
 
-	if (!url->local || key->local || !l->c->api_key)
-		return 0;
-	return err_set(l->err, EPERM,
-		       "%s names the daemon, but the key comes from %s: name the daemon there too "
-		       "(HOLT_URL)",
-		       url->where, key->where);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const struct setting *where = settings_find(pairs[i].where);
+		const struct setting *what = settings_find(pairs[i].what);
+		const struct config_source *to = &l->c->sources[where - l->table];
+		const struct config_source *from = &l->c->sources[what - l->table];
+
+		if (to->local && !from->local && value_is_secret_set(l->c, what))
+			return err_set(l->err, EPERM,
+				       "%s names %s, but the key comes from %s: name %s there too "
+				       "(%s)",
+				       to->where, pairs[i].name, from->where, pairs[i].name,
+				       where->env);
+	}
+	return 0;
 }
 
 static int load_all(struct load *l, const struct config_args *args)
@@ -423,7 +433,7 @@ static int load_all(struct load *l, const struct config_args *args)
 		r = derive(l);
 	if (r == 0)
 		r = find_key(l);
-	return r < 0 ? r : check_key_goes_where_it_belongs(l);
+	return r < 0 ? r : check_secrets_go_where_they_belong(l);
 }
 
 int config_load(const struct config_args *args, struct config **ret, struct err *err)

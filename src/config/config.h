@@ -60,6 +60,10 @@ struct config {
 	/* what is written down and told */
 	bool audit;
 	uint64_t event_retention_ms;
+	const char *otlp_endpoint;   /* NULL: no traces */
+	struct secret *otlp_headers; /* NULL: none */
+	uint32_t otlp_sample_milli;
+	const char *otlp_service;
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;
@@ -80,11 +84,11 @@ struct config {
 	uint32_t quota_sandboxes, quota_cpu_milli, quota_executions;
 	uint64_t quota_memory_bytes, quota_disk_bytes;
 	struct rate rate_read, rate_write, rate_exec, rate_create; /* of each key */
+	uint64_t launcher_timeout_ms;
 	uint32_t pool_min, pool_max;
 	uint64_t pool_quiet_ms;
 	/* clients */
 	const char *url;
-	uint64_t launcher_timeout_ms;
 	const char *api_key_file;
 	struct secret *api_key; /* NULL: none */
 

@@ -333,6 +333,11 @@ void value_json(const struct config *c, const struct setting *s, struct jw *w)
 	}
 }
 
+bool value_is_secret_set(const struct config *c, const struct setting *s)
+{
+	return s->type == SETTING_SECRET && *(struct secret *const *)field(c, s) != NULL;
+}
+
 void value_done(struct config *c, const struct setting *s)
 {
 	struct secret **secret = field(c, s);

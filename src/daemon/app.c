@@ -155,11 +155,20 @@ static int settle(struct app *a, struct err *err)
 
 /* ---- the end ---- */
 
-static void drained(void *user)
+static void told(void *user)
 {
 	struct app *a = user;
 
 	loop_stop(a->loop);
+}
+
+/* No request is left: what is known of them by now is all there is to tell. */
+static void drained(void *user)
+{
+	struct app *a = user;
+
+	if (!telling_flush(&a->telling, told, a))
+		loop_stop(a->loop);
 }
 
 static void stop(struct app *a, int result)
@@ -310,6 +319,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 		.store = &a->store,
 		.metrics = a->metrics,
 		.events = a->telling.events,
+		.tracer = telling_tracer(&a->telling),
 		.quota_of = quota_of_user,
 		.quota_user = a,
 		.settings = { .max_sandboxes = c->max_sandboxes,
@@ -349,7 +359,8 @@ static int open_server(struct app *a, struct err *err)
 				 .metrics = a->metrics,
 				 .audit = a->telling.audit,
 				 .events = a->telling.events,
-				 .jwks = a->telling.jwks };
+				 .jwks = a->telling.jwks,
+				 .tracer = telling_tracer(&a->telling) };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
 

@@ -1,10 +1,14 @@
 #include "daemon/telling.h"
 
 #include "config/config.h"
+#include "crypto/secret.h"
 #include "outbound/courier.h"
 #include "outbound/jwks_source.h"
+#include "outbound/otlp.h"
 #include "sandbox/audit_log.h"
 #include "sandbox/events.h"
+
+#define FLUSH_MS 2000
 
 static void tampered(void *user, const char *what)
 {
@@ -34,6 +38,24 @@ static int open_logs(struct telling *t, const struct telling_deps *deps, struct 
 	return r;
 }
 
+static int open_traces(struct telling *t, const struct telling_deps *deps, struct err *err)
+{
+	const struct config *c = deps->config;
+	struct otlp_options o = { .loop = deps->loop,
+				  .courier = t->courier,
+				  .metrics = deps->metrics,
+				  .endpoint = c->otlp_endpoint,
+				  .headers = secret_reveal(c->otlp_headers, NULL),
+				  .service = c->otlp_service ? c->otlp_service : "holt",
+				  .version = HOLT_VERSION,
+				  .sample = c->otlp_sample_milli / 1000.0 };
+	int r = c->otlp_endpoint ? otlp_create(&o, &t->otlp, err) : 0;
+
+	if (r == 0)
+		courier_set_tracer(t->courier, otlp_tracer(t->otlp));
+	return r;
+}
+
 int telling_open(struct telling *t, const struct telling_deps *deps, struct err *err)
 {
 	const struct config *c = deps->config;
@@ -41,6 +63,8 @@ int telling_open(struct telling *t, const struct telling_deps *deps, struct err 
 
 	if (r == 0)
 		r = courier_create(deps->loop, &t->courier, err);
+	if (r == 0)
+		r = open_traces(t, deps, err);
 	if (r == 0 && c->jwt_jwks)
 		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, c->jwt_refresh_ms,
 				       &t->jwks, err);
@@ -51,6 +75,19 @@ void telling_close(struct telling *t)
 {
 	t->courier = courier_free(t->courier); /* first: it calls nobody back any more */
 	t->jwks = jwks_source_free(t->jwks);
+	t->otlp = otlp_free(t->otlp);
 	t->audit = audit_log_free(t->audit);
 	t->events = events_free(t->events);
+}
+
+struct tracer *telling_tracer(const struct telling *t)
+{
+	return otlp_tracer(t->otlp);
+}
+
+bool telling_flush(struct telling *t, void (*done)(void *user), void *user)
+{
+	if (t->otlp)
+		otlp_flush(t->otlp, FLUSH_MS, done, user);
+	return t->otlp != NULL;
 }

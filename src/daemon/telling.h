@@ -2,6 +2,8 @@
  * happened: made in one place, because these parts know each other and few others do. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/cleanup.h"
 
 struct audit_log;
@@ -12,11 +14,14 @@ struct events;
 struct jwks_source;
 struct loop;
 struct metrics;
+struct otlp;
 struct store;
+struct tracer;
 
 struct telling { /* owned; NULL: not wanted by the configuration */
 	struct courier *courier;
 	struct jwks_source *jwks;
+	struct otlp *otlp;
 	struct events *events;
 	struct audit_log *audit;
 };
@@ -33,3 +38,8 @@ struct telling_deps { /* borrowed */
 int telling_open(struct telling *t, const struct telling_deps *deps, struct err *err);
 /* Behind whoever uses it, and before the loop. Also for a zeroed one. */
 void telling_close(struct telling *t);
+
+struct tracer *telling_tracer(const struct telling *t); /* NULL: no traces */
+/* Sends what is left of traces; done() comes soon, in any case, and not from inside the call.
+ * False: there is nothing to be waited for. */
+bool telling_flush(struct telling *t, void (*done)(void *user), void *user);

@@ -12,9 +12,10 @@
 #include "httpc/httpc.h"
 #include "httpc/url.h"
 #include "loop/loop.h"
+#include "telemetry/trace.h"
 
 #define TURN_MS 200 /* how long an end waits for a request that is under way */
-#define HEADERS_MAX 8u
+#define TRACE_HEADER "traceparent: "
 
 struct job {
 	struct list node;
@@ -22,15 +23,17 @@ struct job {
 	void *user;
 	/* Owned copies; `base` is the server, `target` all behind it. */
 	char *method, *base, *target, *type, *body;
-	char *headers[HEADERS_MAX + 1];
+	char *headers[COURIER_HEADERS_MAX + 2]; /* one is ours */
 	size_t body_len, max;
 	uint32_t timeout_ms;
 	bool public_only;
+	struct span *span; /* the loop's; NULL: none */
 	struct courier_answer answer;
 };
 
 struct courier {
 	struct loop_wake *wake;
+	struct tracer *tracer; /* borrowed; NULL: none */
 	pthread_t threads[COURIER_THREADS];
 	unsigned n_threads;
 	pthread_mutex_t lock; /* of all below */
@@ -42,13 +45,16 @@ struct courier {
 
 static void job_free(struct job *j)
 {
+	span_drop(j->span);
 	free(j->method);
 	free(j->base);
 	free(j->target);
 	free(j->type);
 	free(j->body);
-	for (size_t i = 0; i < HEADERS_MAX; i++)
+	for (size_t i = 0; j->headers[i]; i++) {
+		explicit_bzero(j->headers[i], strlen(j->headers[i])); /* tokens are among them */
 		free(j->headers[i]);
+	}
 	buf_done(&j->answer.body);
 	free(j);
 }
@@ -84,6 +90,13 @@ static int64_t find_max_age(const char *text)
 	return -1;
 }
 
+static int64_t find_seconds(const char *text)
+{
+	int64_t n;
+
+	return text && parse_i64(text, 0, INT32_MAX, &n) == 0 ? n : -1;
+}
+
 static int perform(struct courier *c, struct job *j, struct httpc *client)
 {
 	_cleanup_(httpc_call_free_p) struct httpc_call *call = NULL;
@@ -109,6 +122,7 @@ static int perform(struct courier *c, struct job *j, struct httpc *client)
 	a->status = got.status;
 	a->body = got.body;
 	a->max_age_s = find_max_age(httpc_header(call, "Cache-Control"));
+	a->retry_after_s = find_seconds(httpc_header(call, "Retry-After"));
 	return r;
 }
 
@@ -163,12 +177,22 @@ static struct job *take_over(struct courier *c)
 	return j;
 }
 
+static void end_span(struct job *j)
+{
+	if (j->answer.status > 0)
+		span_int(j->span, "http.response.status_code", j->answer.status);
+	if (j->answer.r < 0)
+		span_fail(j->span, j->answer.err.text);
+	span_end(TAKE(j->span));
+}
+
 static void woken(void *user)
 {
 	struct courier *c = user;
 	struct job *j;
 
 	while ((j = take_over(c))) {
+		end_span(j);
 		j->done(j->user, &j->answer);
 		job_free(j);
 	}
@@ -281,7 +305,7 @@ static int fill(struct job *j, const struct courier_request *req)
 	if (r == 0)
 		r = copy(req->type, &j->type);
 	for (size_t i = 0; r == 0 && req->headers && req->headers[i]; i++)
-		r = i < HEADERS_MAX ? copy(req->headers[i], &j->headers[i]) : -E2BIG;
+		r = i < COURIER_HEADERS_MAX ? copy(req->headers[i], &j->headers[i]) : -E2BIG;
 	if (r == 0 && req->body) {
 		j->body = str_dup((struct str){ req->body, req->body_len });
 		r = j->body ? 0 : -ENOMEM;
@@ -290,8 +314,36 @@ static int fill(struct job *j, const struct courier_request *req)
 	j->max = req->max;
 	j->timeout_ms = req->timeout_ms;
 	j->public_only = req->public_only;
-	j->answer.max_age_s = -1;
+	j->answer.max_age_s = j->answer.retry_after_s = -1;
 	return r;
+}
+
+/* A part of what it is for, or a trace of its own. The address is not told, only the host. */
+static int begin_span(struct courier *c, const struct courier_request *req, struct job *j)
+{
+	char header[sizeof(TRACE_HEADER) + TRACEPARENT_LEN] = TRACE_HEADER;
+	const char *host = strstr(j->base, "://");
+	struct trace_context root;
+	size_t n = 0;
+
+	if (!c->tracer || req->is_untraced)
+		return 0;
+	if (!req->trace)
+		trace_begin(c->tracer, &root);
+	j->span = span_begin(c->tracer, req->trace ? req->trace : &root, SPAN_CLIENT, j->method);
+	if (!j->span)
+		return 0;
+	span_str(j->span, "http.request.method", j->method);
+	span_str(j->span, "server.address", host ? host + 3 : NULL);
+	traceparent_format(span_context(j->span), header + strlen(TRACE_HEADER));
+	while (j->headers[n])
+		n++;
+	return copy(header, &j->headers[n]);
+}
+
+void courier_set_tracer(struct courier *c, struct tracer *tracer)
+{
+	c->tracer = tracer;
 }
 
 static int enqueue(struct courier *c, struct job *j)
@@ -324,6 +376,8 @@ int courier_send(struct courier *c, const struct courier_request *req, courier_f
 	j->done = done;
 	j->user = user;
 	r = fill(j, req);
+	if (r == 0)
+		r = begin_span(c, req, j);
 	if (r == 0)
 		r = enqueue(c, j);
 	if (r < 0)

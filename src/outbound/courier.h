@@ -12,10 +12,13 @@
 
 struct courier; /* opaque */
 struct loop;
+struct trace_context;
+struct tracer;
 
 #define COURIER_THREADS 2u
 #define COURIER_QUEUE_MAX 256u
 #define COURIER_URL_MAX 2048u
+#define COURIER_HEADERS_MAX 8u
 
 struct courier_request { /* copied */
 	const char *method;
@@ -26,14 +29,17 @@ struct courier_request { /* copied */
 	size_t body_len;
 	size_t max; /* bytes of the answer; above, it has failed */
 	uint32_t timeout_ms;
-	bool public_only; /* see httpc/guard.h */
+	bool public_only;                  /* see httpc/guard.h */
+	const struct trace_context *trace; /* what it is a part of; NULL: of nothing else */
+	bool is_untraced;                  /* no span, no header */
 };
 
 struct courier_answer { /* borrowed for the callback */
 	int r;          /* 0 with a 2xx answer, else -errno and err */
 	int status;     /* 0: there was no answer */
 	struct buf body;
-	int64_t max_age_s; /* of Cache-Control; -1: not said */
+	int64_t max_age_s;     /* of Cache-Control; -1: not said */
+	int64_t retry_after_s; /* of Retry-After, when it is a number; -1: not said */
 	struct err err;
 };
 
@@ -43,6 +49,9 @@ int courier_create(struct loop *loop, struct courier **ret, struct err *err);
 /* What is under way is cut off; nobody is called back any more. Takes NULL, returns NULL. */
 struct courier *courier_free(struct courier *c);
 CLEANUP_FUNC(struct courier *, courier_free)
+
+/* From now on requests are spans, and their servers are told of them. Borrowed; outlives it. */
+void courier_set_tracer(struct courier *c, struct tracer *tracer);
 
 /* 0: done comes once, on the loop. -EAGAIN: too many wait; -EINVAL: no address; -ENOMEM. */
 int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done,

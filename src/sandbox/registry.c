@@ -287,6 +287,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->metrics = deps->metrics;
 	all->events = deps->events;
 	all->settings = deps->settings;
+	all->tracer = deps->tracer;
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
 	list_init(&all->sandboxes);

@@ -91,6 +91,7 @@ struct sandboxes {
 	struct metrics *metrics;   /* borrowed or NULL */
 	struct events *events;     /* borrowed or NULL */
 	struct sandbox_settings settings;
+	struct tracer *tracer;     /* borrowed or NULL */
 	struct sandbox_clock clock;
 	struct quota_book *quota; /* owned */
 	struct map *kept;         /* owned, by owner: what they keep on the disk */

@@ -20,6 +20,9 @@ struct layers;
 struct loop;
 struct metrics;
 struct store;
+struct template_own;
+struct trace_context;
+struct tracer;
 struct volume_mounts;
 struct sandboxes; /* the registry: opaque */
 struct sandbox;   /* one: opaque */
@@ -57,6 +60,7 @@ struct sandboxes_deps { /* all borrowed, outlive the registry; who owns the stor
 	struct store *store;
 	struct metrics *metrics; /* may be NULL */
 	struct events *events;   /* may be NULL */
+	struct tracer *tracer;   /* NULL: no traces */
 	struct sandbox_settings settings;
 	/* *ret holds settings.quota: changes what is another's for this owner. May be NULL. */
 	void (*quota_of)(void *user, const char *owner, struct quota *ret);
@@ -108,6 +112,7 @@ struct sandbox_request { /* borrowed for the call */
 
 /* err is NULL on success. sb is borrowed and may be gone by the next turn of the loop. */
 typedef void (*sandbox_cb)(void *user, struct sandbox *sb, const struct err *err);
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 
 /* Answers when the sandbox is running and in the store. EINVAL (a bad value, named), EEXIST (name),
  * EDQUOT (max_sandboxes), EUSERS (the owner's quota: quota.h), EAGAIN/ENOSPC/EROFS/EIO (the store),

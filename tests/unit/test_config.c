@@ -334,6 +334,23 @@ static void a_key_is_not_sent_where_a_local_file_says(void **state)
 	assert_int_equal(config_rig_try(f), -EPERM);
 }
 
+static void a_collectors_token_is_not_sent_where_a_local_file_says(void **state)
+{
+	struct config_rig *f = *state;
+
+	config_rig_write(f, ".env", "HOLT_OTLP_ENDPOINT=https://192.0.2.1\n");
+	config_rig_load(f);
+	config_rig_env(f, "HOLT_OTLP_HEADERS=a=b");
+	assert_int_equal(config_rig_try(f), -EPERM);
+	assert_string_equal(f->err.text,
+			    ".env:1 names the collector, but the key comes from HOLT_OTLP_HEADERS: "
+			    "name the collector there too (HOLT_OTLP_ENDPOINT)");
+	config_rig_env(f, "HOLT_OTLP_ENDPOINT=https://127.0.0.1");
+	config_rig_load(f);
+	assert_int_equal(f->c->otlp_sample_milli, 1000);
+	assert_string_equal(f->c->otlp_service, "holt");
+}
+
 static void a_key_is_read_from_its_file(void **state)
 {
 	struct config_rig *f = *state;
@@ -481,6 +498,7 @@ int main(void)
 		TEST(a_file_has_a_largest_size),
 		TEST(texts_and_lists_have_limits),
 		TEST(a_key_is_not_sent_where_a_local_file_says),
+		TEST(a_collectors_token_is_not_sent_where_a_local_file_says),
 		TEST(a_key_is_read_from_its_file),
 		TEST(a_key_in_the_usual_place_is_found),
 		TEST(a_default_asks_for_no_more_files_than_an_ordinary_user_may_open),

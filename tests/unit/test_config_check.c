@@ -48,6 +48,15 @@ static void what_does_not_go_together_is_refused(void **state)
 		{ { "HOLT_JWT_ISSUER=https://id", "HOLT_JWT_AUDIENCE=holt",
 		    "HOLT_JWT_JWKS=/etc/holt/keys.json" },
 		  NULL },
+		{ { "HOLT_OTLP_ENDPOINT=http://collector:4318" }, NULL },
+		{ { "HOLT_OTLP_ENDPOINT=collector:4318" },
+		  "otlp_endpoint: want http:// or https://" },
+		{ { "HOLT_OTLP_HEADERS=a=b" }, "otlp_headers: there is no otlp_endpoint" },
+		{ { "HOLT_OTLP_ENDPOINT=http://collector:4318", "HOLT_OTLP_HEADERS=a=b" },
+		  "otlp_headers would be seen on the way: want an otlp_endpoint with https://, or "
+		  "http:// to this machine" },
+		{ { "HOLT_OTLP_ENDPOINT=https://collector", "HOLT_OTLP_HEADERS=a=b" }, NULL },
+		{ { "HOLT_OTLP_ENDPOINT=http://127.0.0.1:4318", "HOLT_OTLP_HEADERS=a=b" }, NULL },
 		{ { "HOLT_POOL_MIN=17" }, "pool_min is more than pool_max" },
 	};
 	struct config_rig *f = *state;
