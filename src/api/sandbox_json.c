@@ -101,7 +101,7 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	jw_str_field(w, "status", state_name(info->state));
 	write_text(w, "reason", info->reason);
 	jw_str_field(w, "template", info->template);
-	jw_str_field(w, "runtime", info->template);
+	jw_str_field(w, "runtime", info->runtime);
 	jw_str_field(w, "securityLevel", profiles[info->profile].name);
 	jw_str_field(w, "networkAccess", "none");
 	jw_str_field(w, "owner", info->owner);

@@ -9,6 +9,7 @@
 #include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
+#include "sandbox/profile.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
@@ -106,45 +107,75 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	record_put(sb, SANDBOX_RUNNING, on_recorded);
 }
 
-/* What it is made of: a template, or what a snapshot was taken of. */
+/* What it is made of: a template, what a snapshot was taken of, or what another is. */
 struct origin {
-	const char *template; /* borrowed, as all of it */
+	const char *template; /* as people call it; borrowed, as all of it */
+	struct kit kit;
 	const struct limits *limits;
 	const struct pairs *env;
-	const struct layers *layers;
+	struct layers layers; /* on top of the kit's */
 };
 
-/* One of the owner's own: what it begins with, and its files. */
-static int find_own(struct sandboxes *all, const struct sandbox_request *req, struct origin *ret)
+static void set_template(const char *name, const struct template_own *t, struct origin *ret)
 {
-	const struct object *o = NULL;
-	const struct template_own *t;
+	ret->template = name[0] != '\0' ? name : t->base;
+	ret->kit = kit_of_template(t, &ret->layers);
+	ret->limits = &t->limits;
+	ret->env = &t->env;
+}
 
-	if (!template_find(req->template))
-		o = template_own_find(all, req->owner, req->template);
+static int find_template(struct sandboxes *all, const struct sandbox_request *req,
+			 struct origin *ret, struct err *err)
+{
+	const struct template_row *row = template_find(req->template);
+	const struct object *o;
+
+	if (row) {
+		ret->template = row->name;
+		ret->limits = &all->settings.limits;
+		return str_copy(ret->kit.runtime, sizeof(ret->kit.runtime), row->name);
+	}
+	o = template_own_find(all, req->owner, req->template);
 	if (!o)
-		return 0;
-	t = o->data;
-	*ret = (struct origin){ t->base, &t->limits, &t->env, &t->layers };
+		return err_set(err, EINVAL, "template: there is no '%.60s'", req->template);
+	set_template(o->name, o->data, ret);
+	return 0;
+}
+
+static int find_snapshot(struct sandboxes *all, const struct sandbox_request *req,
+			 struct origin *ret, struct err *err)
+{
+	const struct object *o =
+		objects_find(all->objects[OBJECTS_SNAPSHOT], req->snapshot, req->owner);
+	const struct snapshot *s;
+
+	if (!o)
+		return err_set(err, EINVAL, "snapshot: there is no '%.64s'", req->snapshot);
+	s = o->data;
+	ret->template = s->template;
+	ret->kit = s->kit;
+	ret->limits = &s->limits;
+	ret->env = &s->env;
+	ret->layers = s->layers;
 	return 0;
 }
 
 static int find_origin(struct sandboxes *all, const struct sandbox_request *req, struct origin *ret,
 		       struct err *err)
 {
-	const struct object *o;
-	const struct snapshot *s;
-
-	*ret = (struct origin){ .template = req->template,
-				.limits = &all->settings.limits,
-				.layers = req->layers };
-	if (!req->snapshot || req->snapshot[0] == '\0')
-		return find_own(all, req, ret);
-	o = objects_find(all->objects[OBJECTS_SNAPSHOT], req->snapshot, req->owner);
-	if (!o)
-		return err_set(err, EINVAL, "snapshot: there is no '%.64s'", req->snapshot);
-	s = o->data;
-	*ret = (struct origin){ s->template, &s->limits, &s->env, &s->layers };
+	*ret = (struct origin){ 0 };
+	if (req->snapshot && req->snapshot[0] != '\0')
+		return find_snapshot(all, req, ret, err);
+	if (req->model) {
+		set_template(req->template, req->model, ret);
+		return 0;
+	}
+	if (!req->parent)
+		return find_template(all, req, ret, err);
+	ret->template = req->parent->template;
+	ret->kit = req->parent->kit;
+	ret->limits = &req->parent->limits;
+	ret->layers = *req->layers;
 	return 0;
 }
 
@@ -172,48 +203,56 @@ static int fill_disk(struct sandbox *sb, const struct sandbox_request *req,
 		if (r < 0)
 			return r;
 	}
-	if (!from->layers)
-		return 0;
-	if (layers_hold(sb->all, from->layers) < 0)
+	if (layers_hold(sb->all, &from->layers) < 0)
 		return err_sys(err, ENOMEM, "sandbox");
-	sb->layers = *from->layers;
+	sb->layers = from->layers;
+	if (layers_hold(sb->all, &from->kit.layers) < 0)
+		return err_sys(err, ENOMEM, "sandbox");
+	sb->kit.layers = from->kit.layers;
 	return 0;
+}
+
+/* It is never less strict than its template. */
+static void fill_profile(struct sandbox *sb, const struct sandbox_request *req)
+{
+	const struct makeup *m = &sb->kit.make;
+
+	sb->profile = req->profile == PROFILE_ID_STANDARD ? m->profile : req->profile;
+	sb->strict = req->strict | m->strict;
 }
 
 /* Fills in what the request says. */
 static int fill(struct sandbox *sb, const struct sandbox_request *req, struct err *err)
 {
 	const struct sandbox_settings *s = &sb->all->settings;
-	const struct template_row *t;
 	struct origin from;
 	int r = find_origin(sb->all, req, &from, err);
 
 	if (r < 0)
 		return r;
-	t = template_find(from.template);
-	if (!t)
-		return err_set(err, EINVAL, "template: there is no '%.60s'", from.template);
 	sb->limits = req->limits;
 	r = spec_fill_limits(&sb->limits, from.limits, err);
 	if (r < 0)
 		return r;
 	r = fill_pairs(sb, req, &from);
+	if (r == 0)
+		r = kit_copy(&from.kit, &sb->kit);
+	sb->kit.layers.n = 0; /* until they are held */
 	if (r < 0)
 		return err_sys(err, r, "sandbox");
 	id_make(sb->id);
 	(void)str_copy(sb->owner, sizeof(sb->owner), req->owner); /* fits: check_request() */
 	(void)str_copy(sb->key_id, sizeof(sb->key_id), req->key_id ? req->key_id : "");
 	(void)str_copy(sb->name, sizeof(sb->name), req->name);
-	(void)str_copy(sb->template, sizeof(sb->template), t->name);
-	sb->profile = req->profile;
-	sb->strict = req->strict;
+	(void)str_format(sb->template, sizeof(sb->template), "%.63s", from.template);
+	fill_profile(sb, req);
 	sb->is_internal = req->is_internal;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
 	r = fill_disk(sb, req, &from, err);
-	return r < 0 ? r : template_slot(sb->all, t->name, sb->strict, &sb->template_id, err);
+	return r < 0 ? r : kit_slot(sb->all, &sb->kit, sb->strict, &sb->template_id, err);
 }
 
 void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)

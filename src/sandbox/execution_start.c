@@ -151,10 +151,18 @@ static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
 	return 0;
 }
 
+static const char *first_said(const char *a, const char *b, const char *otherwise)
+{
+	if (a && a[0] != '\0')
+		return a;
+	return b && b[0] != '\0' ? b : otherwise;
+}
+
 /* Texts are borrowed from the request, the sandbox and the arena. */
 static int translate(const struct sandbox *sb, const struct exec_request *req, struct arena *a,
 		     struct guest_exec *ret, struct err *err)
 {
+	const struct makeup *make = &sb->kit.make;
 	bool is_pty = req->kind == EXECUTION_PTY;
 	int r;
 
@@ -166,8 +174,8 @@ static int translate(const struct sandbox *sb, const struct exec_request *req, s
 	ret->rows = req->rows;
 	ret->cols = req->cols;
 	ret->grace_ms = GUEST_SIGNAL_DEFAULT_GRACE_MS;
-	ret->user = req->user ? req->user : "";
-	ret->cwd = req->cwd && req->cwd[0] != '\0' ? req->cwd : WORKSPACE;
+	ret->user = first_said(req->user, make->user, "");
+	ret->cwd = first_said(req->cwd, make->workdir, WORKSPACE);
 	ret->code = "";
 	r = set_program(ret, req, err);
 	if (r < 0)

@@ -73,6 +73,7 @@ static void make_one(struct fork *f, uint32_t i)
 		.key_id = f->key_id,
 		.name = f->name,
 		.template = p->template,
+		.parent = p,
 		.profile = p->profile,
 		.strict = p->strict,
 		.limits = p->limits,

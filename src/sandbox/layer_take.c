@@ -102,7 +102,7 @@ void layer_take(struct sandbox *sb, uint32_t flags, layer_cb cb, void *user)
 		     &(struct ask){ .kind = ASK_SNAPSHOT,
 				    .box_id = sb->box_id,
 				    .disk_id = t->fresh.ids[0],
-				    .flags = flags,
+				    .flags = flags | kit_snapshot_flags(&sb->kit),
 				    .is_impatient = true,
 				    .drop = drop_taking },
 		     on_taken, t);

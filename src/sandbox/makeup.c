@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "sandbox/profile.h"
+#include "sandbox/recipe.h"
 #include "spec/launch.h"
 #include "json/jw.h"
 
@@ -48,6 +49,21 @@ bool makeup_is_plain(const struct makeup *m)
 	return !is_said(m->user) && !is_said(m->workdir) && !m->writable_root &&
 	       m->writable.len == 0 && m->preload.len == 0 && !is_said(m->start.command) &&
 	       m->root == ROOT_HOST && m->profile == PROFILE_ID_STANDARD && m->strict == 0;
+}
+
+bool makeup_needs_no_box(const struct makeup *m)
+{
+	return !m->writable_root && m->writable.len == 0 && m->preload.len == 0 &&
+	       m->root == ROOT_HOST && m->strict == 0;
+}
+
+int makeup_preload(const struct makeup *m, char *dst, size_t size)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < m->preload.len; i++)
+		(void)buf_printf(&b, "%s%s", i ? "," : "", m->preload.items[i]);
+	return b.failed ? -ENOMEM : str_copy(dst, size, buf_str(&b));
 }
 
 /* ---- checking ---- */
@@ -90,19 +106,16 @@ static int check_start(const struct makeup_start *s, struct err *err)
 
 static int check_preload(const struct makeup *m, uint32_t flags, struct err *err)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct template_spec t = { .id = 1 };
+	char text[RECIPE_PRELOAD_MAX + 1];
+	struct template_spec t = { .id = 1, .preload = text };
 	struct err ignored = { 0 };
 
 	if (m->preload.len == 0)
 		return 0;
 	if (!(flags & TEMPLATE_WARM_PYTHON))
 		return err_set(err, EINVAL, "preload: no Python waits in boxes of that template");
-	for (size_t i = 0; i < m->preload.len; i++)
-		(void)buf_printf(&b, "%s%s", i ? "," : "", m->preload.items[i]);
-	t.preload = buf_str(&b);
-	if (b.failed)
-		return err_sys(err, ENOMEM, "preload");
+	if (makeup_preload(m, text, sizeof(text)) < 0)
+		return err_set(err, EINVAL, "preload: too long together");
 	return spec_check_template(&t, &ignored) < 0
 		       ? err_set(err, EINVAL, "preload: want names of modules")
 		       : 0;

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "sandbox/check.h"
+#include "sandbox/kit.h"
+#include "sandbox/recipe.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
 #include "json/jw.h"
@@ -97,13 +99,22 @@ static struct pool_spec spec_of(const struct pool_wish *wish)
 				   .utilization = s->utilization };
 }
 
+static int recipe_of(const char *runtime, struct recipe *ret, struct err *err)
+{
+	struct kit k = { 0 };
+
+	if (str_copy(k.runtime, sizeof(k.runtime), runtime) < 0)
+		return err_set(err, EINVAL, "runtime: there is no '%.60s'", runtime);
+	return kit_recipe(&k, ret, err);
+}
+
 /* What sandboxes of the template are made of from now on, and how many of it wait. */
 static int apply(struct sandboxes *all, struct pool *p, struct err *err)
 {
 	uint32_t slot, base;
 	struct recipe recipe;
 	struct pool_spec spec = spec_of(&p->wish), none = { 0 };
-	int r = template_recipe(all, p->wish.runtime, &recipe, err);
+	int r = recipe_of(p->wish.runtime, &recipe, err);
 
 	if (r == 0)
 		r = slot_hold(all, &recipe, &base, err);
@@ -130,7 +141,7 @@ static void unapply(struct sandboxes *all, struct pool *p)
 	if (p->slot == 0)
 		return;
 	slot_set_pool(all, p->slot, NULL);
-	if (template_recipe(all, p->wish.runtime, &recipe, &err) == 0 &&
+	if (recipe_of(p->wish.runtime, &recipe, &err) == 0 &&
 	    slot_hold(all, &recipe, &base, &err) == 0) {
 		if (base != p->slot)
 			slot_set_pool(all, base, NULL);
@@ -188,7 +199,7 @@ static int check_wish(struct sandboxes *all, struct pool_wish *wish, struct err 
 	int r = check_name(wish->name, err);
 
 	if (r == 0)
-		r = template_recipe(all, wish->runtime, &recipe, err);
+		r = recipe_of(wish->runtime, &recipe, err);
 	if (r < 0)
 		return r;
 	wish->runtime = template_find(wish->runtime)->name;

@@ -28,9 +28,14 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 		sandbox_set_reason(sb, "its record is damaged");
 	}
 	sb->env = i.env; /* ours now */
+	sb->kit = i.kit;
 	if (layers_hold(sb->all, &i.layers) < 0)
 		return -ENOMEM;
 	sb->layers = i.layers;
+	if (layers_hold(sb->all, &i.kit.layers) < 0) {
+		sb->kit.layers.n = 0;
+		return -ENOMEM;
+	}
 	sb->volumes = i.volumes;
 	sb->metadata = i.metadata;
 	sb->limits = i.info.limits;

@@ -69,6 +69,7 @@ static void free_sandbox(struct sandbox *sb)
 	ports_drop(sb);
 	pairs_done(&sb->env);
 	pairs_done(&sb->metadata);
+	kit_done(&sb->kit);
 	free(sb);
 }
 
@@ -441,6 +442,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.key_id = sb->key_id,
 		.name = sb->name,
 		.template = sb->template,
+		.runtime = sb->kit.runtime,
 		.reason = sb->reason,
 		.box_id = sb->box_id,
 		.state = sb->state,

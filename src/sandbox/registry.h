@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "sandbox/kit.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
@@ -155,8 +156,9 @@ struct sandbox {
 	char id[ID_LEN + 1], box_id[ID_LEN + 1]; /* box_id "": none yet */
 	char owner[SANDBOX_OWNER_MAX + 1], name[SANDBOX_NAME_MAX + 1];
 	char key_id[ID_LEN + 1]; /* "": none */
-	char template[SANDBOX_TEMPLATE_MAX + 1];
-	uint32_t template_id; /* while it is being created */
+	char template[SANDBOX_TEMPLATE_MAX + 1]; /* as it was asked for: the kit has what it was */
+	struct kit kit;                          /* owned; its layers are held */
+	uint32_t template_id;                    /* while it is being created */
 	uint8_t profile;      /* enum profile_id */
 	uint32_t strict;      /* of a custom one: enum template_flag */
 	enum sandbox_state state;

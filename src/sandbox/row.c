@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/str.h"
 #include "sandbox/profile.h"
 #include "json/jv.h"
 #include "json/jw.h"
@@ -40,6 +41,7 @@ static int write_spec(const struct sandbox *sb, const struct layers *layers, str
 	struct jw w = jw_begin(b);
 
 	jw_object_begin(&w);
+	kit_write(&sb->kit, &w);
 	jw_key(&w, "limits");
 	row_write_limits(&sb->limits, &w);
 	if (layers->n > 0) {
@@ -151,7 +153,12 @@ static int read_spec(const char *json, struct row_info *ret)
 	if (r < 0)
 		return r == -ENOMEM ? r : -EINVAL;
 	row_read_limits(jv_get(jv_root(doc), "limits"), &ret->info.limits);
-	r = layers_read(jv_get(jv_root(doc), "layers"), &ret->layers);
+	/* Older rows have none: then the template is a built-in one. */
+	r = jv_kind(jv_get(jv_root(doc), "runtime")) == JV_ABSENT
+		    ? 0
+		    : kit_read(jv_root(doc), &ret->kit);
+	if (r == 0)
+		r = layers_read(jv_get(jv_root(doc), "layers"), &ret->layers);
 	if (r == 0)
 		r = volumes_read(jv_get(jv_root(doc), "volumes"), &ret->volumes);
 	(void)jv_free(doc);
@@ -181,6 +188,9 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->key_id = row->key_id;
 	i->name = row->name;
 	i->template = row->template;
+	if (ret->kit.runtime[0] == '\0')
+		(void)str_copy(ret->kit.runtime, sizeof(ret->kit.runtime), row->template);
+	i->runtime = ret->kit.runtime;
 	i->reason = row->reason;
 	i->box_id = row->box_id;
 	i->state = row->state;
@@ -206,4 +216,5 @@ void row_info_done(struct row_info *i)
 {
 	pairs_done(&i->env);
 	pairs_done(&i->metadata);
+	kit_done(&i->kit);
 }

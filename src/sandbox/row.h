@@ -22,6 +22,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state state, struct sandbox_
 struct row_info {
 	struct sandbox_info info; /* texts are borrowed from the row and from here */
 	struct pairs env, metadata;
+	struct kit kit;
 	struct layers layers;
 	struct volume_mounts volumes;
 };

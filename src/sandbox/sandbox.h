@@ -98,7 +98,11 @@ struct sandbox_request { /* borrowed for the call */
 	uint8_t profile;             /* enum profile_id */
 	uint32_t strict;             /* of a custom one: enum template_flag */
 	const char *snapshot;        /* by id or name, instead of a template; NULL or "": none */
-	const struct layers *layers; /* what else it is made of; NULL: nothing. Of forks */
+	const struct sandbox *parent; /* what it is made of, instead of a template; NULL. Of forks */
+	const struct layers *layers;  /* with parent: all that lies on top */
+	/* What it is made of, instead of a template's name, which is then for people; NULL. Of
+	 * builds. */
+	const struct template_own *model;
 	const struct volume_mounts *volumes; /* without ids; NULL: none */
 	struct limits limits;                /* 0: the template's */
 	uint64_t timeout_ms;                 /* 0: the default */
@@ -124,6 +128,7 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 
 struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended one */
 	const char *id, *owner, *key_id, *name, *template, *reason, *box_id;
+	const char *runtime; /* the built-in template below template, or the same */
 	enum sandbox_state state;
 	uint8_t profile;        /* enum profile_id */
 	uint32_t strict;        /* of a custom one: enum template_flag */

@@ -23,6 +23,7 @@ static void snapshot_free(void *data)
 
 	pairs_done(&s->env);
 	pairs_done(&s->metadata);
+	kit_done(&s->kit);
 	free(s);
 }
 
@@ -42,7 +43,11 @@ static int read_snapshot(struct jv o, struct snapshot *s)
 	(void)jv_u64(jv_get(o, "skipped"), &skipped);
 	s->inodes = (uint32_t)inodes;
 	s->skipped = (uint32_t)skipped;
-	r = layers_read(jv_get(o, "layers"), &s->layers);
+	r = jv_kind(jv_get(o, "runtime")) == JV_ABSENT
+		    ? str_copy(s->kit.runtime, sizeof(s->kit.runtime), template)
+		    : kit_read(o, &s->kit);
+	if (r == 0)
+		r = layers_read(jv_get(o, "layers"), &s->layers);
 	if (r == 0)
 		r = pairs_read(jv_get(o, "env"), &s->env);
 	return r < 0 ? r : pairs_read(jv_get(o, "metadata"), &s->metadata);
@@ -72,8 +77,12 @@ static void snapshot_changed(struct sandboxes *all, void *before, void *now)
 	 * use, and the next start counts anew. */
 	if (is && layers_hold(all, &is->layers) < 0)
 		is->layers.n = 0;
-	if (was)
+	if (is && layers_hold(all, &is->kit.layers) < 0)
+		is->kit.layers.n = 0;
+	if (was) {
 		layers_drop(all, &was->layers);
+		layers_drop(all, &was->kit.layers);
+	}
 }
 
 const struct object_kind snapshot_kind = {
@@ -95,6 +104,7 @@ static int write_snapshot(const struct sandbox *sb, const struct layers *chain,
 	jw_object_begin(&w);
 	jw_str_field(&w, "sandboxId", sb->id);
 	jw_str_field(&w, "template", sb->template);
+	kit_write(&sb->kit, &w);
 	jw_key(&w, "limits");
 	row_write_limits(&sb->limits, &w);
 	jw_key(&w, "env");

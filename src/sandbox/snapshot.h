@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sandbox/kit.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
@@ -14,10 +15,11 @@
 
 struct snapshot { /* the data of its object */
 	char sandbox_id[ID_LEN + 1];
-	char template[SANDBOX_NAME_MAX * 2 + 2];
+	char template[SANDBOX_NAME_MAX * 2 + 2]; /* as its sandbox had it */
+	struct kit kit;                          /* owned */
 	struct limits limits;
 	struct pairs env, metadata; /* owned */
-	struct layers layers;
+	struct layers layers; /* on top of the kit's */
 	uint64_t bytes; /* of its own layer */
 	uint32_t inodes, skipped;
 };

@@ -30,7 +30,8 @@ void sandbox_drop_layers(struct sandbox *sb)
 {
 	layers_drop(sb->all, &sb->layers);
 	layers_drop(sb->all, &sb->stopped);
-	sb->layers.n = sb->stopped.n = 0;
+	layers_drop(sb->all, &sb->kit.layers);
+	sb->layers.n = sb->stopped.n = sb->kit.layers.n = 0;
 }
 
 /* The box is gone; what is left is to say so. */

@@ -220,7 +220,7 @@ void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
 	} else if (sb->state != SANDBOX_SUSPENDED) {
 		answer_busy(a, sb);
 	} else if (quota_admit(sb, SANDBOX_STARTING, &err) < 0 || create_check_disk(sb, &err) < 0 ||
-		   template_slot(sb->all, sb->template, sb->strict, &sb->template_id, &err) < 0) {
+		   kit_slot(sb->all, &sb->kit, sb->strict, &sb->template_id, &err) < 0) {
 		answer_give(a, NULL, &err);
 	} else {
 		(void)sandbox_wait(sb, WAIT_START, a);

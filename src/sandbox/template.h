@@ -6,10 +6,6 @@
 
 #include "spec/launch.h"
 
-struct err;
-struct recipe;
-struct sandboxes;
-
 struct template_row {
 	const char *name;
 	const char *about;
@@ -23,10 +19,3 @@ const struct template_row *template_rows(size_t *ret_n);
 /* By name, or by a runtime's name as others write it ("python:3.11", "nodejs"); NULL. "": the
  * default. */
 const struct template_row *template_find(const char *name);
-
-/* What boxes of a template are made of. EINVAL: there is none of that name. */
-int template_recipe(struct sandboxes *all, const char *name, struct recipe *ret, struct err *err);
-/* The launcher's number for boxes of it, held for the caller (slot.h): that of its warm pool when
- * it has one. strict: enum template_flag beyond the template's own. */
-int template_slot(struct sandboxes *all, const char *name, uint32_t strict, uint32_t *ret,
-		  struct err *err);

@@ -171,8 +171,12 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 		s = o->data;
 		*env = &s->env;
 		t->limits = s->limits;
-		t->layers = s->layers;
-		return str_copy(t->base, sizeof(t->base), s->template);
+		t->make = s->kit.make;
+		t->layers = s->kit.layers;
+		for (unsigned i = 0; i < s->layers.n; i++)
+			if (layers_push(&t->layers, s->layers.ids[i]) < 0)
+				return err_set(err, EINVAL, "snapshot: it has too many layers");
+		return str_copy(t->base, sizeof(t->base), s->kit.runtime);
 	}
 	if (row) {
 		t->limits = all->settings.limits;
@@ -185,6 +189,8 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 	*env = &own->env;
 	t->limits = own->limits;
 	t->layers = own->layers;
+	t->make = own->make;
+	(void)str_copy(t->source, sizeof(t->source), own->source);
 	return str_copy(t->base, sizeof(t->base), own->base);
 }
 

@@ -114,6 +114,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.owner = sb->owner,
 		.name = sb->name,
 		.template = sb->template,
+		.runtime = sb->template,
 		.reason = "",
 		.box_id = "",
 		.state = sb->state,
