@@ -83,12 +83,32 @@ static int load(void *arg, int dir, const char *name)
 	return disk_add(l, &layer, NULL);
 }
 
+static struct layer *find_any(const struct launch *l, const char *id)
+{
+	return l->disk.by_id ? map_get(l->disk.by_id, id, ID_LEN) : NULL;
+}
+
+static int remove_layer(struct launch *l, struct layer *layer, struct err *err)
+{
+	int r = disk_discard(l->disk.layers, layer->id, false);
+
+	if (r < 0)
+		return err_sys(err, r, "layer %s", layer->id);
+	(void)map_remove(l->disk.by_id, layer->id, ID_LEN);
+	free(layer);
+	disk_sweep(l);
+	return 0;
+}
+
 static void use_by_id(struct launch *l, const char *id, int by)
 {
-	struct layer *layer = disk_find(l, id);
+	struct layer *layer = find_any(l, id);
 
-	if (layer)
-		layer->users += (unsigned)by;
+	if (!layer)
+		return;
+	layer->users += (unsigned)by;
+	if (layer->users == 0 && layer->is_doomed && !l->closing)
+		(void)remove_layer(l, layer, NULL); /* else the next start finds it */
 }
 
 static void count_adopted(struct launch *l)
@@ -146,7 +166,43 @@ int disk_check(const struct launch *l, struct err *err)
 
 struct layer *disk_find(const struct launch *l, const char *id)
 {
-	return l->disk.by_id ? map_get(l->disk.by_id, id, ID_LEN) : NULL;
+	struct layer *layer = find_any(l, id);
+
+	return layer && !layer->is_doomed ? layer : NULL;
+}
+
+static bool has_layer(const struct disk_use *u, const char *id)
+{
+	for (uint32_t i = 0; u && i < u->n_layers; i++)
+		if (strcmp(u->layers[i], id) == 0)
+			return true;
+	return false;
+}
+
+/* By somebody who is to go on with it. Boxes that wait, or are on their way, go with their
+ * template. */
+static bool is_needed(const struct launch *l, const char *id)
+{
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
+		if (has_layer(l->templates[i].disk, id))
+			return true;
+	MAP_FOREACH (l->by_id, it) {
+		const struct box *b = it.value;
+
+		if ((b->state == BOX_CLAIMED || b->claim_id) && has_layer(b->disk, id))
+			return true;
+	}
+	return false;
+}
+
+int disk_drop_layer(struct launch *l, struct layer *layer, struct err *err)
+{
+	if (layer->users == 0)
+		return remove_layer(l, layer, err);
+	if (is_needed(l, layer->id))
+		return err_set(err, EBUSY, "layer %s is in use", layer->id);
+	layer->is_doomed = true;
+	return 0;
 }
 
 int disk_add(struct launch *l, const struct layer *layer, struct err *err)

@@ -36,6 +36,7 @@ struct layer {
 	uint32_t inodes, skipped;
 	bool whole;
 	unsigned users; /* boxes and templates */
+	bool is_doomed; /* dropped: goes with the last box that waited in vain */
 };
 
 struct disk {
@@ -62,7 +63,9 @@ int disk_open(struct launch *l, struct err *err);
 void disk_close(struct launch *l);
 /* 0, or -EOPNOTSUPP and a sentence. */
 int disk_check(const struct launch *l, struct err *err);
-struct layer *disk_find(const struct launch *l, const char *id);
+struct layer *disk_find(const struct launch *l, const char *id); /* not one that is doomed */
+/* -EBUSY while a template or a claimed box has it. */
+int disk_drop_layer(struct launch *l, struct layer *layer, struct err *err);
 /* A layer that is now whole. */
 int disk_add(struct launch *l, const struct layer *layer, struct err *err);
 /* A job removes what was dropped. */

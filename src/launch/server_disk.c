@@ -41,16 +41,10 @@ int server_on_layer_drop(struct launch *l, struct request *q, struct err *err)
 		return -EINVAL;
 	if (!layer)
 		return err_set(err, ENOENT, "no layer '%s'", id);
-	if (layer->users > 0)
-		return err_set(err, EBUSY, "layer %s is in use", id);
-	r = disk_discard(l->disk.layers, id, false);
-	if (r < 0)
-		return err_sys(err, r, "layer %s", id);
-	(void)map_remove(l->disk.by_id, id, ID_LEN);
-	free(layer);
-	disk_sweep(l);
-	server_ok(l, q->id);
-	return 0;
+	r = disk_drop_layer(l, layer, err);
+	if (r == 0)
+		server_ok(l, q->id);
+	return r;
 }
 
 int server_on_layers(struct launch *l, struct request *q, struct err *err)
