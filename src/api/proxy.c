@@ -409,6 +409,15 @@ static struct proxy *find_late(const struct proxies *all, uint64_t now)
 	return NULL;
 }
 
+static const char *why_late(const struct proxy *p)
+{
+	if (p->state == PROXY_CONNECTING)
+		return "the connection was not accepted in time";
+	if (!upstream_is_silent(lane_upstream(p->lane)))
+		return "its answer stopped within the head";
+	return p->is_taking ? "the request was not taken in time" : "there was no answer in time";
+}
+
 static void on_tick(void *user)
 {
 	struct proxies *all = user;
@@ -416,7 +425,7 @@ static void on_tick(void *user)
 	struct proxy *p;
 
 	while ((p = find_late(all, now)))
-		bad_gateway(p, 504, "there was no answer in time");
+		bad_gateway(p, 504, why_late(p));
 	lanes_tick(all->lanes, now);
 }
 

@@ -9,6 +9,7 @@
 #include "loop/loop.h"
 
 #define READ_SIZE ((size_t)32 << 10)
+#define LAST_READS 64               /* of a connection that is broken */
 #define KEEP_MAX ((size_t)64 << 10) /* memory that an empty queue may keep */
 
 struct sock {
@@ -196,14 +197,6 @@ void sock_pause(struct sock *s, bool on)
 	settle(s);
 }
 
-static void tell_broken(struct sock *s)
-{
-	if (s->is_freed || !s->broken || s->is_told)
-		return;
-	s->is_told = true;
-	s->ops->ended(s->user, s->broken);
-}
-
 static void read_some(struct sock *s)
 {
 	char bytes[READ_SIZE];
@@ -216,10 +209,26 @@ static void read_some(struct sock *s)
 		s->ops->input(s->user, bytes, (size_t)n);
 	} else if (n == 0) {
 		s->is_read_over = true;
-		s->ops->ended(s->user, 0);
+		if (!s->broken)
+			s->ops->ended(s->user, 0);
+	} else if (s->broken) {
+		s->is_read_over = true; /* that was all */
 	} else if (errno != EAGAIN) {
 		fail(s, -errno);
 	}
+}
+
+/* What the peer said before it broke off is told first: an answer that came early must not be lost
+ * with the request that it makes superfluous. */
+static void tell_broken(struct sock *s)
+{
+	for (int i = 0; i < LAST_READS && s->broken && !s->is_freed; i++)
+		if (!s->is_paused && !s->is_read_over)
+			read_some(s);
+	if (s->is_freed || !s->broken || s->is_told)
+		return;
+	s->is_told = true;
+	s->ops->ended(s->user, s->broken);
 }
 
 static void on_ready(void *user, unsigned events)

@@ -9,6 +9,7 @@ import time
 
 OK = b"HTTP/1.1 200 OK\r\n"
 BIG = 64 << 20
+EVIL = []  # requests that must never come
 
 
 def endless(c, first, piece, pause=0.0):
@@ -16,6 +17,11 @@ def endless(c, first, piece, pause=0.0):
     for _ in range(1 << 20):
         c.sendall(piece)
         time.sleep(pause)
+
+
+def stall(c, data):
+    c.sendall(data)
+    time.sleep(3600)
 
 
 RAW = {
@@ -54,6 +60,32 @@ RAW = {
                                    b"Set-Cookie: holt_port=evil\r\nContent-Length: 0\r\n\r\n"),
     "moved": lambda c: c.sendall(b"HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"),
     "big": lambda c: c.sendall(OK + b"Content-Length: %d\r\n\r\n" % BIG + b"x" * BIG),
+    # Those that stop on the way, and hold the connection.
+    "stall-head": lambda c: stall(c, OK + b"Content-Le"),
+    "stall-interim": lambda c: stall(c, b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "stall-body": lambda c: stall(c, OK + b"Content-Length: 100\r\n\r\nhalf"),
+    "stall-chunk": lambda c: stall(c, OK + b"Transfer-Encoding: chunked\r\n\r\n10\r\nhalf"),
+    "stall-until-end": lambda c: stall(c, OK + b"\r\nhalf"),
+    "drip-head": lambda c: endless(c, OK, b"X-A: b\r\n", 0.05),
+    # Ends its side behind the answer, and goes on listening.
+    "half-closed": lambda c: (c.sendall(OK + b"Content-Length: 2\r\n\r\nok"), c.shutdown(socket.SHUT_WR), time.sleep(3600)),
+    "half-closed-head": lambda c: (c.sendall(OK + b"Content-"), c.shutdown(socket.SHUT_WR), time.sleep(3600)),
+    # Answers before it has read the request's body, and resets the connection by that.
+    "early": lambda c: c.sendall(b"HTTP/1.1 413 Too Much\r\nContent-Length: 4\r\nConnection: close\r\n\r\nstop"),
+    "deaf": lambda c: time.sleep(3600),
+    "no-upgrade": lambda c: c.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"),
+    "204-body": lambda c: c.sendall(b"HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nevil"),
+    "205": lambda c: c.sendall(b"HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"),
+    "head-body": lambda c: c.sendall(OK + b"Content-Length: 4\r\n\r\nevil"),
+    "gzip-chunked": lambda c: c.sendall(OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+    "chunked-twice": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    "xchunked": lambda c: c.sendall(OK + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
+    "space-name": lambda c: c.sendall(OK + b"Content-Length : 5\r\n\r\nhello"),
+    "no-name": lambda c: c.sendall(OK + b": value\r\nContent-Length: 0\r\n\r\n"),
+    "bare-lf": lambda c: c.sendall(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
+    "big-chunk": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 32 + b"\r\n"),
+    "chunk-junk": lambda c: c.sendall(OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nokXX0\r\n\r\n"),
+    "many-trailers": lambda c: endless(c, OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X-T: " + b"a" * 1000 + b"\r\n"),
     "slow": lambda c: endless(c, OK + b"\r\n", b"tick\n", 0.05),
 }
 
@@ -130,6 +162,7 @@ def serve(c, number):
             return
         asked += 1
         method, path, _ = head[0].split(" ")
+        EVIL.append(path) if path.startswith("/evil") else None
         headers = {}
         pairs = [line.split(": ", 1) for line in head[1:]]
         for name, value in pairs:
@@ -142,7 +175,7 @@ def serve(c, number):
         if path.startswith("/hang"):
             time.sleep(3600)
         data, rest = read_body(c, rest, headers)
-        answer = json.dumps({"method": method, "path": path, "headers": pairs, "connection": number, "asked": asked,
+        answer = json.dumps({"method": method, "path": path, "headers": pairs, "connection": number, "asked": asked, "evil": len(EVIL),
                              "length": len(data), "sha256": hashlib.sha256(data).hexdigest()}).encode()
         c.sendall(OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer))
         if method != "HEAD":
