@@ -49,6 +49,11 @@ static void look_at_keys(void *user)
 	keys_expire(user);
 }
 
+static void look_at_streams(void *user)
+{
+	call_streams_check(user);
+}
+
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 {
 	_cleanup_(api_free_p) struct api *api = calloc(1, sizeof(*api));
@@ -77,27 +82,27 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	if (r < 0)
 		return r;
 	r = loop_timer_create(deps->loop, look_at_keys, api, &api->used);
+	if (r == 0)
+		r = loop_timer_create(deps->loop, look_at_streams, api, &api->overstay);
 	if (r < 0)
 		return err_sys(err, r, "api");
 	loop_timer_start(api->used, KEYS_USED_EVERY_MS, KEYS_USED_EVERY_MS);
+	loop_timer_start(api->overstay, STREAMS_EVERY_MS, STREAMS_EVERY_MS);
 	*ret = TAKE(api);
 	return 0;
-	if (r == 0)
-		r = loop_timer_create(deps->loop, look_at_streams, api, &api->overstay);
 }
 
 struct api *api_free(struct api *api)
-	loop_timer_start(api->overstay, STREAMS_EVERY_MS, STREAMS_EVERY_MS);
 {
 	if (!api)
 		return NULL;
 	api->used = loop_timer_free(api->used);
+	api->overstay = loop_timer_free(api->overstay);
 	keys_forget(api);
 	users_forget(api);
 	feed_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
-	api->overstay = loop_timer_free(api->overstay);
 	packages_forget(api);
 	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);
