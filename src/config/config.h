@@ -79,6 +79,8 @@ struct config {
 	uint64_t output_keep_bytes, max_output_bytes;
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
+	const char *images_dir; /* NULL: none */
+	uint64_t image_max_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
 	/* every user that has no other ones; 0: no limit */
 	uint32_t quota_sandboxes, quota_cpu_milli, quota_executions;

@@ -341,7 +341,9 @@ static int open_sandboxes(struct app *a, struct err *err)
 					   [QUOTA_DISK] = c->quota_disk_bytes,
 					   [QUOTA_EXECUTIONS] = c->quota_executions },
 			      .spool_fd = a->spool_fd,
-			      .files_fd = a->files_fd },
+			      .files_fd = a->files_fd,
+			      .images_dir = c->images_dir,
+			      .image_bytes = c->image_max_bytes },
 	};
 
 	return sandboxes_create(&deps, &a->sandboxes, err);

@@ -167,12 +167,23 @@ static void close_others(const int *keep, size_t n)
 	}
 }
 
-/* To make files of others, root has to become them one by one. */
+/* Files of others are made by root, who becomes them one by one; where there is no root, by the
+ * only user there is. */
+static bool makes_others(const struct guest_file *f)
+{
+	return f->op == FILE_TAR_PUT && (f->flags & FILE_OWNERS);
+}
+
+static const char *whose(const struct guest_file *f)
+{
+	if (!makes_others(f))
+		return f->user;
+	return getuid() == 0 ? "0" : "";
+}
+
 static int become(const struct guest_file *f, const struct user *u)
 {
-	bool keeps = f->op == FILE_TAR_PUT && (f->flags & FILE_OWNERS) && u->uid == 0;
-
-	return keeps ? user_take_ids(u) : user_become(u);
+	return makes_others(f) ? user_take_ids(u) : user_become(u);
 }
 
 static _Noreturn void run_operation(const struct relay *r, int sock, const struct guest_file *f,
@@ -249,7 +260,7 @@ static int start(struct guest *g, uint32_t id, const struct guest_file *f, struc
 
 	if (g->n_relays >= GUEST_RELAYS_MAX)
 		return err_set(err, E2BIG, "too many file operations at once in this box");
-	e = user_load_again(&g->warm.user, f->user, &u, err);
+	e = user_load_again(&g->warm.user, whose(f), &u, err);
 	if (e < 0)
 		return e;
 	r = relay_create(g, id, f->op == FILE_WATCH);

@@ -47,6 +47,8 @@ struct sandbox_settings { /* from the configuration */
 	struct quota quota; /* of every owner: 0 is no limit */
 	int spool_fd;       /* borrowed: directory of output that outlives us */
 	int files_fd;       /* borrowed: directory of archives for builds; -1: none */
+	const char *images_dir; /* borrowed: of root_import(); NULL: there is none */
+	uint64_t image_bytes;   /* most that an image may unpack to */
 };
 
 struct sandbox_clock { /* milliseconds, monotonic and since 1970 */

@@ -179,7 +179,8 @@ enum guest_file_flag {
 	FILE_ICASE = 1 << 6,     /* grep, replace: ASCII letters match in either case */
 	FILE_NAMES = 1 << 7,     /* grep: one G_FOUND for each file that matches, no lines */
 	FILE_DRY_RUN = 1 << 8,   /* replace: only tells what it would do */
-	FILE_OWNERS = 1 << 9,    /* tar put, as root: files belong to whom the archive says */
+	FILE_OWNERS = 1 << 9, /* tar put: files belong to whom the archive says, where the box has
+				 a root to make them; whoever is the user */
 	/* tar put: an image's layers, from the bottom up. ".wh." members take away what is there,
 	 * a file takes the place of a directory, and links on the way are the image's own. */
 	FILE_LAYERS = 1 << 10,
