@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/volume.h"
 #include "json/jw.h"
 
 static void write_seconds(struct jw *w, const char *key, uint64_t ms)
@@ -74,6 +75,21 @@ static void write_endpoints(struct jw *w, const char *id)
 	jw_object_end(w);
 }
 
+static void write_volumes(struct jw *w, const struct volume_mounts *m)
+{
+	jw_key(w, "volumes");
+	jw_array_begin(w);
+	for (size_t i = 0; m && i < m->n; i++) {
+		jw_object_begin(w);
+		jw_str_field(w, "id", m->items[i].id);
+		jw_str_field(w, "name", m->items[i].name);
+		jw_str_field(w, "path", m->items[i].path);
+		jw_bool_field(w, "readOnly", m->items[i].read_only);
+		jw_object_end(w);
+	}
+	jw_array_end(w);
+}
+
 static void write_text(struct jw *w, const char *key, const char *text)
 {
 	if (text && text[0])
@@ -114,6 +130,7 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	write_resources(w, &info->limits);
 	write_metadata(w, info);
 	write_env(w, info);
+	write_volumes(w, info->volumes);
 	jw_uint_field(w, "runningExecutions", info->n_executions);
 	jw_str_field(w, "start", info->warm ? "warm" : "cold");
 	write_timings(w, info);

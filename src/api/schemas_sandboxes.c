@@ -24,6 +24,13 @@ static const struct schema_field timings[] = {
 	FIELD("totalMs", NUMBER, .help = "from the request to the answer"),
 };
 
+static const struct schema_field mount[] = {
+	FIELD("id", STRING),
+	FIELD("name", STRING),
+	FIELD("path", STRING, .help = "in the sandbox"),
+	FIELD("readOnly", BOOL),
+};
+
 static const struct schema_field sandbox[] = {
 	FIELD("id", STRING),
 	FIELD("name", STRING | NIL),
@@ -43,6 +50,7 @@ static const struct schema_field sandbox[] = {
 	FIELD("resources", OBJECT, .ref = "Resources"),
 	FIELD("metadata", MAP),
 	FIELD("envNames", STRINGS, .help = "values are never told"),
+	FIELD("volumes", LIST, .ref = "Mount"),
 	FIELD("runningExecutions", INT),
 	FIELD("start", STRING, .choices = starts, .help = "warm: it came from the pool"),
 	FIELD("timings", OBJECT | NIL, .ref = "Timings"),
@@ -78,6 +86,7 @@ static const struct schema list[] = {
 	SCHEMA("Sandbox", "A sandbox, live or ended", sandbox),
 	SCHEMA("SandboxList", "A page of sandboxes, newest first", sandbox_list),
 	SCHEMA("SandboxStatus", "The state alone", sandbox_status),
+	SCHEMA("Mount", "A volume in a sandbox", mount),
 	SCHEMA("Resources", "What a sandbox may use", resources),
 	SCHEMA("Timings", "Where the time of its making went, in milliseconds", timings),
 	SCHEMA("SandboxUsage", "What a sandbox takes just now", sandbox_usage),

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "sandbox/announce.h"
+#include "sandbox/quota.h"
 #include "sandbox/registry.h"
 #include "store/store.h"
 
@@ -25,6 +26,11 @@ static void changed(struct objects *t, void *before, void *now)
 {
 	if (t->kind->changed)
 		t->kind->changed(t->all, before, now);
+}
+
+static uint64_t bytes_of(const struct objects *t, const struct object *o)
+{
+	return t->kind->bytes ? t->kind->bytes(o->data) : 0;
 }
 
 /* ---- the table ---- */
@@ -76,6 +82,9 @@ static void unlink_object(struct objects *t, struct object *o)
 	(void)map_remove(t->by_id, o->id, strlen(o->id));
 	if (n > 0 && map_get(t->by_name, key, n) == o)
 		(void)map_remove(t->by_name, key, n);
+	quota_give(t->all, o->owner, QUOTA_DISK, bytes_of(t, o));
+	if (!o->is_new)
+		usage_keep(t->all, o->owner, bytes_of(t, o), 0);
 	object_free(t->kind, o);
 }
 
@@ -111,6 +120,13 @@ struct loading {
 	int r;
 };
 
+static void loaded(struct objects *t, struct object *o)
+{
+	quota_charge(t->all, o->owner, QUOTA_DISK, bytes_of(t, o));
+	usage_keep(t->all, o->owner, 0, bytes_of(t, o));
+	changed(t, NULL, o->data);
+}
+
 static void on_row(void *user, const struct object_row *row)
 {
 	struct loading *l = user;
@@ -125,7 +141,7 @@ static void on_row(void *user, const struct object_row *row)
 		if (r < 0)
 			object_free(l->t->kind, o);
 		else
-			changed(l->t, NULL, o->data);
+			loaded(l->t, o);
 	}
 	if (r == -EINVAL || r == -E2BIG)
 		log_warn("sandbox", "%s %s is left out: its record is damaged", l->t->kind->noun,
@@ -284,12 +300,16 @@ static void write_free(struct object_write *w)
 static void apply(struct object_write *w)
 {
 	struct object *o = w->o, *f = w->fresh;
+	uint64_t before = o->is_new ? 0 : bytes_of(w->t, o), now = bytes_of(w->t, f ? f : o);
 	char *text = o->text;
 	void *data = o->data;
 
 	o->is_new = o->is_writing = false;
+	usage_keep(w->t->all, o->owner, before, now);
 	if (!f)
 		return;
+	quota_give(w->t->all, o->owner, QUOTA_DISK, before);
+	quota_charge(w->t->all, o->owner, QUOTA_DISK, now);
 	o->state = f->state;
 	o->updated_ms = f->updated_ms;
 	o->text = f->text;
@@ -411,10 +431,17 @@ static int add(struct objects *t, const struct object_put *put, struct object_wr
 	if (n > 0 && map_get(t->by_name, key, n))
 		return err_set(err, EEXIST, "name: '%s' is taken", put->name);
 	r = make(t, put, &w->o);
-	if (r == 0 && (r = link_object(t, w->o)) < 0)
-		object_free(t->kind, w->o);
 	if (r < 0)
 		return err_sys(err, r, "%s", t->kind->noun);
+	r = quota_take(t->all, put->owner, QUOTA_DISK, bytes_of(t, w->o), err);
+	if (r == 0 && (r = link_object(t, w->o)) < 0) {
+		quota_give(t->all, put->owner, QUOTA_DISK, bytes_of(t, w->o));
+		(void)err_sys(err, r, "%s", t->kind->noun);
+	}
+	if (r < 0) {
+		object_free(t->kind, w->o);
+		return r;
+	}
 	w->o->is_new = true;
 	w->o->created_ms = w->o->updated_ms = wall_ms(t->all);
 	return 0;

@@ -60,6 +60,9 @@ struct object_kind {
 	const char *event;
 	/* Whether, in that state, it is there for others; NULL: always. */
 	bool (*is_there)(uint32_t state);
+	/* What it takes of its owner's disk: counted in their quota from the moment that it is
+	 * asked for, and in their usage while it is there. NULL: nothing. */
+	uint64_t (*bytes)(const void *data);
 };
 
 /* Reads all there are; blocks. What cannot be read any more is left out, and said to the log. */
@@ -95,8 +98,8 @@ struct object_put {     /* borrowed for the call */
 	uint32_t state;
 	const char *text;
 };
-/* EEXIST (the name), EDQUOT (too many), EINVAL (the kind does not take the text), and the store's.
- */
+/* EEXIST (the name), EDQUOT (too many), EINVAL (the kind does not take the text), QUOTA_ERRNO (its
+ * owner's disk), and the store's. */
 void objects_add(struct objects *t, const struct object_put *put, object_cb cb, void *user);
 /* Replaces state and text, owner and name stay. ENOENT, EBUSY (another change is on its way). */
 void objects_change(struct objects *t, const char *id, uint32_t state, const char *text,

@@ -2,7 +2,9 @@
  * registry's own sandboxes, so they are right again after every start; a request that is let
  * through is counted in the same call, so two at once cannot both take the last place.
  *
- * A running sandbox counts with all its limits, a paused one with all but its processor. */
+ * A running sandbox counts with all its limits, a paused one with all but its processor, a stopped
+ * one with its disk. On the disk, volumes count with their size, snapshots and templates with the
+ * layers that they keep. */
 #pragma once
 
 #include <stdbool.h>

@@ -459,6 +459,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.metadata = sb->metadata.items,
 		.n_env = sb->env.len,
 		.n_metadata = sb->metadata.len,
+		.volumes = &sb->volumes,
 		.created_ms = sb->created_ms,
 		.expires_ms = is_paused ? 0 : sb->expires_ms,
 		.ended_ms = sb->ended_ms,

@@ -203,6 +203,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->n_env = ret->env.len;
 	i->metadata = ret->metadata.items;
 	i->n_metadata = ret->metadata.len;
+	i->volumes = &ret->volumes;
 	i->created_ms = row->created_ms;
 	i->expires_ms = row->expires_ms;
 	i->ended_ms = row->ended_ms;

@@ -141,6 +141,7 @@ struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended 
 	struct limits limits;
 	const struct sandbox_pair *env, *metadata;
 	size_t n_env, n_metadata;
+	const struct volume_mounts *volumes;
 	int64_t created_ms, expires_ms, ended_ms; /* wall clock; 0: none. Paused: expires_ms is 0 */
 	uint64_t timeout_ms, idle_ms, remaining_ms; /* remaining: of a paused one */
 	size_t n_executions;                        /* running now */

@@ -85,6 +85,11 @@ static void snapshot_changed(struct sandboxes *all, void *before, void *now)
 	}
 }
 
+static uint64_t snapshot_bytes(const void *data)
+{
+	return ((const struct snapshot *)data)->bytes;
+}
+
 const struct object_kind snapshot_kind = {
 	.name = "snapshot",
 	.noun = "snapshot",
@@ -94,6 +99,7 @@ const struct object_kind snapshot_kind = {
 	.free = snapshot_free,
 	.event = "snapshot",
 	.changed = snapshot_changed,
+	.bytes = snapshot_bytes,
 };
 
 static int write_snapshot(const struct sandbox *sb, const struct layers *chain,

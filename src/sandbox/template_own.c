@@ -44,6 +44,7 @@ static int read_template(struct jv o, struct template_own *t)
 	if (!t->arena)
 		return -ENOMEM;
 	row_read_limits(jv_get(o, "limits"), &t->limits);
+	(void)jv_u64(jv_get(o, "bytes"), &t->bytes);
 	r = makeup_read(o, t->arena, &t->make);
 	if (r == 0)
 		r = layers_read(jv_get(o, "layers"), &t->layers);
@@ -77,6 +78,11 @@ static void template_changed(struct sandboxes *all, void *before, void *now)
 		layers_drop(all, &was->layers);
 }
 
+static uint64_t template_bytes(const void *data)
+{
+	return ((const struct template_own *)data)->bytes;
+}
+
 const struct object_kind template_kind = {
 	.name = "template",
 	.noun = "template",
@@ -86,6 +92,7 @@ const struct object_kind template_kind = {
 	.free = template_free,
 	.event = "template",
 	.changed = template_changed,
+	.bytes = template_bytes,
 };
 
 static int write_template(const struct template_own *t, struct buf *b)
@@ -102,6 +109,7 @@ static int write_template(const struct template_own *t, struct buf *b)
 	pairs_write(t->env.items, t->env.len, &w);
 	jw_key(&w, "layers");
 	layers_write(&t->layers, &w);
+	jw_uint_field(&w, "bytes", t->bytes);
 	makeup_write(&t->make, &w);
 	jw_object_end(&w);
 	return jw_end(&w);
@@ -170,6 +178,7 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 				       wish->snapshot);
 		s = o->data;
 		*env = &s->env;
+		t->bytes = s->bytes;
 		t->limits = s->limits;
 		t->make = s->kit.make;
 		t->layers = s->kit.layers;
@@ -188,6 +197,7 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 	own = o->data;
 	*env = &own->env;
 	t->limits = own->limits;
+	t->bytes = own->bytes;
 	t->layers = own->layers;
 	t->make = own->make;
 	(void)str_copy(t->source, sizeof(t->source), own->source);

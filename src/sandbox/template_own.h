@@ -21,6 +21,7 @@ struct template_own { /* the data of its object */
 	struct limits limits;                 /* all of them */
 	struct pairs env;                     /* owned */
 	struct layers layers;                 /* its files; with ROOT_LAYERS the whole root */
+	uint64_t bytes; /* of the layers that go when it does, for its owner */
 	struct makeup make;
 	struct arena *arena; /* owned: the texts of make; NULL: they are borrowed */
 };

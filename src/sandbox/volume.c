@@ -40,6 +40,11 @@ static bool volume_is_there(uint32_t state)
 	return state == VOLUME_READY;
 }
 
+static uint64_t volume_bytes(const void *data)
+{
+	return ((const struct volume *)data)->bytes;
+}
+
 const struct object_kind volume_kind = {
 	.name = "volume",
 	.noun = "volume",
@@ -49,6 +54,7 @@ const struct object_kind volume_kind = {
 	.free = free,
 	.event = "volume",
 	.is_there = volume_is_there,
+	.bytes = volume_bytes,
 };
 
 void volumes_write(const struct volume_mounts *m, struct jw *w)

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "sandbox/registry.h"
+#include "sandbox/snapshot.h"
+#include "sandbox/template_own.h"
 #include "sandbox_rig.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -261,6 +263,115 @@ static void todays_executions_are_known_after_a_restart(void **state)
 	rig_close(&rig);
 }
 
+struct object_told {
+	int calls;
+	char id[ID_LEN + 1];
+	struct err err;
+};
+
+static void on_object(void *user, struct object *o, const struct err *err)
+{
+	struct object_told *t = user;
+
+	t->calls++;
+	if (o)
+		memcpy(t->id, o->id, sizeof(t->id));
+	if (err)
+		t->err = *err;
+}
+
+static void refused_volume(struct sandbox_rig *rig, uint64_t bytes, uint64_t in_use)
+{
+	struct object_told t = { 0 };
+
+	volume_create(rig->all, "ann", "another", bytes, on_object, &t);
+	rig_run(rig);
+	assert_int_equal(t.calls, 1);
+	assert_refused(&t.err, QUOTA_DISK, rig->all->settings.quota.v[QUOTA_DISK], in_use);
+}
+
+static void volumes_count_from_the_moment_that_they_are_asked_for(void **state)
+{
+	struct object_told a = { 0 }, b = { 0 }, gone = { 0 };
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_DISK] = 100 * MIB;
+	volume_create(rig.all, "ann", "a", 60 * MIB, on_object, &a);
+	volume_create(rig.all, "ann", "b", 60 * MIB, on_object, &b); /* the first is on its way */
+	rig_run(&rig);
+	assert_int_equal(a.err.code, 0);
+	assert_refused(&b.err, QUOTA_DISK, 100 * MIB, 60 * MIB);
+	(void)make(&rig, "ann"); /* 16 MiB of a sandbox */
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 76 * MIB);
+	rig_death(&rig);
+	rig_birth(&rig);
+	rig_ready(&rig);
+	rig_run(&rig);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 76 * MIB);
+	rig.all->settings.quota.v[QUOTA_DISK] = 100 * MIB;
+	refused_volume(&rig, 60 * MIB, 76 * MIB);
+	volume_delete(rig.all, a.id, on_object, &gone);
+	rig_run(&rig);
+	assert_int_equal(gone.err.code, 0);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 16 * MIB);
+	rig_close(&rig);
+}
+
+static void a_volume_that_cannot_be_made_gives_back_what_it_took(void **state)
+{
+	struct object_told a = { 0 };
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	rig.faults.fail_in = 1;
+	rig.faults.fail_with = ENOSPC;
+	volume_create(rig.all, "ann", "a", 60 * MIB, on_object, &a);
+	rig_run(&rig);
+	assert_int_equal(a.err.code, ENOSPC);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 0);
+	a = (struct object_told){ 0 };
+	rig.fake.fail_in = 1;
+	volume_create(rig.all, "ann", "a", 60 * MIB, on_object, &a);
+	rig_run(&rig);
+	assert_int_not_equal(a.err.code, 0);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 0);
+	rig_close(&rig);
+}
+
+static void snapshots_and_templates_count_with_what_they_keep(void **state)
+{
+	struct template_wish wish = { "ann", "t", "", .from = "", .snapshot = "s" };
+	struct object_told s = { 0 }, t = { 0 };
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	rig.fake.layer_bytes = 10 * MIB;
+	sb = make(&rig, "ann");
+	rig.all->settings.quota.v[QUOTA_DISK] = 37 * MIB;
+	snapshot_create(sb, "s", on_object, &s);
+	rig_run(&rig);
+	assert_int_equal(s.err.code, 0);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 26 * MIB);
+	template_create(rig.all, &wish, on_object, &t);
+	rig_run(&rig);
+	assert_string_equal(t.err.text, "");
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 36 * MIB);
+	s = (struct object_told){ 0 };
+	snapshot_create(sb, "s2", on_object, &s);
+	rig_run(&rig);
+	assert_refused(&s.err, QUOTA_DISK, 37 * MIB, 36 * MIB);
+	t.err.code = 0;
+	template_create(rig.all, &wish, on_object, &t);
+	rig_run(&rig);
+	assert_refused(&t.err, QUOTA_DISK, 37 * MIB, 36 * MIB);
+	rig_close(&rig);
+}
+
 static void bobs_is_larger(void *user, const char *owner, struct quota *ret)
 {
 	(void)user;
@@ -341,6 +452,9 @@ int main(void)
 		cmocka_unit_test(the_sums_are_right_again_after_a_restart),
 		cmocka_unit_test(executions_are_counted_from_midnight_to_midnight),
 		cmocka_unit_test(todays_executions_are_known_after_a_restart),
+		cmocka_unit_test(volumes_count_from_the_moment_that_they_are_asked_for),
+		cmocka_unit_test(a_volume_that_cannot_be_made_gives_back_what_it_took),
+		cmocka_unit_test(snapshots_and_templates_count_with_what_they_keep),
 		cmocka_unit_test(an_owner_may_have_a_quota_of_their_own),
 		cmocka_unit_test(other_things_can_be_counted_too),
 		cmocka_unit_test(what_is_no_refusal_is_not_read_as_one),

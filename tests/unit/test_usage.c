@@ -14,6 +14,7 @@
 struct sums {
 	struct usage_sum_row row;
 	size_t n; /* rows that it is of */
+	bool is_kept;
 };
 
 static void see(void *user, int r, const struct usage_sum_row *rows, size_t n, bool more)
@@ -25,6 +26,8 @@ static void see(void *user, int r, const struct usage_sum_row *rows, size_t n, b
 	s->n = n;
 	if (n > 0)
 		s->row = rows[0];
+	for (size_t i = 0; i < n; i++)
+		s->is_kept = s->is_kept || strcmp(rows[i].sandbox_id, STORE_KEPT) == 0;
 }
 
 /* Of one day, or of all: 0. */
@@ -355,6 +358,41 @@ static void network_bytes_are_written_with_the_rest(void **state)
 	rig_close(&rig);
 }
 
+static void on_volume(void *user, struct object *o, const struct err *err)
+{
+	(void)err;
+	if (o)
+		memcpy(user, o->id, ID_LEN + 1);
+}
+
+static void what_is_kept_counts_as_disk_for_as_long_as_it_is_there(void **state)
+{
+	struct store_usage_filter kept = { .group = STORE_BY_SANDBOX };
+	char id[ID_LEN + 1] = "";
+	struct sandbox_rig rig;
+	struct sums s = { 0 };
+
+	(void)state;
+	end(&rig, open_at(&rig, 10000));
+	volume_create(rig.all, "ann", "v", 8 * MIB, on_volume, id);
+	rig_run(&rig);
+	rig_pass(&rig, 4000);
+	die(&rig, 11000); /* it is there whether we are or not, also over midnight */
+	rig_ready(&rig);
+	rig_run(&rig);
+	rig_pass(&rig, 1000);
+	assert_int_equal(of_day(&rig, DAY).disk_mib_ms, 8 * 10000);
+	volume_delete(rig.all, id, on_volume, id);
+	rig_run(&rig);
+	rig_pass(&rig, 50000); /* it is not there any more */
+	usage_checkpoint(rig.all);
+	assert_int_equal(of_day(&rig, 0).disk_mib_ms, 8 * 16000);
+	assert_int_equal(store_list_usage(&rig.store, &kept, 10, see, &s), 0);
+	store_dispatch(&rig.store);
+	assert_true(s.is_kept);
+	rig_close(&rig);
+}
+
 static void a_launcher_that_is_away_stops_no_round(void **state)
 {
 	struct sandbox_rig rig;
@@ -391,6 +429,7 @@ int main(void)
 		cmocka_unit_test(another_box_begins_at_nothing),
 		cmocka_unit_test(an_execution_whose_end_was_not_recorded_is_not_counted_either),
 		cmocka_unit_test(network_bytes_are_written_with_the_rest),
+		cmocka_unit_test(what_is_kept_counts_as_disk_for_as_long_as_it_is_there),
 		cmocka_unit_test(a_launcher_that_is_away_stops_no_round),
 	};
 

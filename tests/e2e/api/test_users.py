@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from support.daemon import Daemon, until
+from support.daemon import Daemon, IS_ROOT, until
 
 GRANT = ["sandbox:read", "exec", "file:read", "file:write", "port"]
 
@@ -206,6 +206,35 @@ def test_every_quota_on_sandboxes_is_reached_and_given_back(api, user, quota, li
     for box in boxes:
         box.delete().must(204)
     assert ann.get("/user").json["use"] == {"sandboxes": 0, "cpu": 0, "memory": 0, "disk": 0, "executions": 0}
+
+
+def test_snapshots_templates_and_volumes_count_on_the_disk(api, user):
+    ann = user("quota-kept", quota={"disk": 16 << 20})
+    box = ann.sandbox(resources=LIMITS)
+    box.run("head -c 3000000 /dev/urandom > /workspace/a")
+    answer = ann.post(f"{box.path}/snapshots", {"name": "one"})
+    if answer.status == 409:
+        pytest.skip(answer.json["error"]["message"])
+    size = answer.must(201).json["size"]
+    assert size >= 3000000 and ann.get("/user").json["use"]["disk"] == (8 << 20) + size
+    ann.post("/templates", {"name": "t", "snapshot": "one"}).must(201)
+    use = (8 << 20) + 2 * size
+    assert ann.get("/user").json["use"]["disk"] == use
+    quota_error(ann.post(f"{box.path}/snapshots", {"name": "two"}), "disk", 16 << 20, use)
+    assert [one["name"] for one in ann.get("/snapshots").json["items"]] == ["one"]
+    quota_error(ann.post("/templates", {"name": "t", "snapshot": "one"}), "disk", 16 << 20, use)
+    if IS_ROOT:
+        quota_error(ann.post("/volumes", {"name": "v", "size": 4 << 20}), "disk", 16 << 20, use)
+    ann.delete("/templates/t:1").must(204)
+    ann.delete("/snapshots/one").must(204)
+    if IS_ROOT:
+        ann.post("/volumes", {"name": "v", "size": 8 << 20}).must(201)
+        quota_error(ann.post(f"{box.path}/snapshots", {}), "disk", 16 << 20, 16 << 20)
+        ann.delete("/volumes/v").must(204)
+    box.delete().must(204)
+    assert ann.get("/user").json["use"]["disk"] == 0
+    kept = [row for row in ann.get("/usage?group=sandbox").json["items"] if row["sandboxId"] == "kept"]
+    assert kept and kept[0]["diskGiBHours"] > 0
 
 
 def test_many_at_once_do_not_slip_past_a_quota(api, user):

@@ -22,11 +22,14 @@ def mounted(api, path="/workspace/data", **fields):
 def test_what_is_written_is_there_for_the_next(api, box, volume):
     assert volume["size"] == 16 << 20 and volume["status"] == "ready"
     assert api.get("/volumes/data").must(200).json == volume
-    one = type(box)(api, mounted(api).must(201).json)
+    made = mounted(api).must(201).json
+    assert made["volumes"] == [{"id": volume["id"], "name": "data", "path": "/workspace/data", "readOnly": False}]
+    one = type(box)(api, made)
     assert one.run("echo kept > /workspace/data/a; cat /workspace/data/a")["stdout"] == "kept\n"
     assert one.id in mounted(api).error(409)
     assert one.id in api.delete("/volumes/data").error(409)
     one.delete().must(204)
+    assert api.get(f"/sandboxes/{one.id}").must(200).json["volumes"] == made["volumes"]
     two = type(box)(api, mounted(api, "/mnt/data", readOnly=True).must(201).json)
     assert two.run("cat /mnt/data/a; echo x > /mnt/data/a || echo refused")["stdout"] == "kept\nrefused\n"
     two.delete().must(204)
