@@ -289,8 +289,13 @@ static bool is_port_without_key(const struct api_call *c)
 
 static void admit(struct api_call *c)
 {
-	if (!is_public(c) && !is_port_without_key(c) && !authenticate(c))
+	bool has_key = !is_public(c) && !is_port_without_key(c);
+
+	call_trace_asked(c);
+	if (has_key && !authenticate(c))
 		return;
+	if (has_key)
+		call_trace_known(c);
 	if (!query_check(c) || !audit_may_begin(c))
 		return;
 	if (c->route->body)
@@ -330,6 +335,7 @@ void api_handle(void *user, struct http_request *r)
 	c->http = r;
 	http_user_set(r, SLOT_CALL, c);
 	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
+	call_trace_begin(c);
 	if (!proxy_handle_host(c) && find_route(c))
 		admit(c);
 }
@@ -347,6 +353,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 	struct api *api = user;
 	const struct api_call *c = http_user(r, SLOT_CALL);
 	const struct route *route = c && c->route ? &c->route->route : NULL;
+	char trace_id[TRACE_ID_SIZE] = "";
 
 	metrics_observe(api->deps.metrics, METRIC_HTTP_REQUEST_SECONDS,
 			LABELS(route ? route->pattern : "none", route ? route->method : "none",
@@ -355,6 +362,10 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 	if (c)
 		metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), -1);
 	audit_note(c, r, status);
+	if (c) {
+		call_trace_end(c, status);
+		(void)call_trace_id(c, trace_id);
+	}
 	access_log_write(&(struct access_entry){
 		.request_id = http_request_id(r),
 		.client_id = http_client_request_id(r),
@@ -362,6 +373,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 		.method = http_method(r),
 		.path = http_path(r),
 		.key_id = c && c->who.key_id[0] ? c->who.key_id : NULL,
+		.trace_id = trace_id[0] ? trace_id : NULL,
 		.status = status,
 		.bytes_out = bytes,
 		.took_us = took_us,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "api/call_trace.h"
 #include "api/cursor.h"
 #include "auth/principal.h"
 #include "base/buf.h"
@@ -56,6 +57,7 @@ struct api_call {
 	void *body;       /* arena: the struct of the route's body table; zeroed without a body */
 	bool has_waited;  /* for a token's key: it does so once */
 	bool is_foreign;  /* what it asked for is another owner's */
+	struct call_trace trace;
 	char subject[64]; /* id of what it made; "": the path says what it is about */
 };
 

@@ -131,6 +131,8 @@ void executions_run(struct api_call *c, struct sandbox *sb, const struct exec_re
 	}
 	run->call = c;
 	run->plan.req = *req;
+	if (!run->plan.req.trace)
+		run->plan.req.trace = call_trace(c);
 	run->is_stream = stream || call_accepts(c, "text/event-stream");
 	run->stream.is_new = true;
 	run->began = began;
@@ -169,6 +171,7 @@ void api_exec_start(struct api_call *c)
 	if (!sb)
 		return;
 	sandbox_info(sb, &info);
+	run->plan.req.trace = call_trace(c);
 	if (!run->is_stream || call_stream_may_begin(c, info.id))
 		exec_start(sb, &run->plan.req, started, run);
 }

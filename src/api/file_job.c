@@ -39,11 +39,13 @@ int file_job_try(struct file_job *j, const struct guest_file *f, const struct fi
 		return err_set(err, ENOENT, "there is no sandbox '%.64s'",
 			       call_param(j->call, "id"));
 	r = file_start(sb, f, ops, user, &j->op, err);
-	if (r < 0)
+	if (r < 0) {
 		j->op = NULL;
-	else
-		http_on_gone(j->call->http, gone, j);
-	return r;
+		return r;
+	}
+	file_trace(j->op, call_trace(j->call));
+	http_on_gone(j->call->http, gone, j);
+	return 0;
 }
 
 bool file_job_start(struct file_job *j, const struct guest_file *f, const struct file_ops *ops,

@@ -25,6 +25,7 @@
 #include "sandbox/exec.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
+#include "telemetry/trace.h"
 #include "json/jw.h"
 
 #define TIMEOUT_MS 600000u
@@ -48,6 +49,7 @@ struct install {
 	struct port_use *way;   /* owned: the listener in the box */
 	struct exec_wait *wait; /* owned */
 	struct execution *x;    /* held */
+	struct span *span;      /* all of it; NULL: in no trace */
 	char sandbox_id[ID_LEN + 1], owner[SANDBOX_OWNER_MAX + 1];
 };
 
@@ -60,6 +62,7 @@ static void install_free(struct install *i)
 	if (i->x)
 		exec_unref(i->x);
 	list_remove(&i->node);
+	span_end(i->span);
 	free(i);
 }
 
@@ -136,6 +139,7 @@ static int run(struct install *i, struct sandbox *sb, uint16_t port)
 		r = write_content(&content, body);
 	if (r < 0)
 		return r;
+	req.trace = span_context(i->span);
 	req.argv = plan.argv;
 	req.argc = plan.argc;
 	req.env = plan.env;
@@ -261,6 +265,10 @@ void api_packages_install(struct api_call *c)
 	(void)str_copy(i->sandbox_id, sizeof(i->sandbox_id), info.id);
 	(void)str_copy(i->owner, sizeof(i->owner), info.owner);
 	list_push_back(&c->api->installs, &i->node);
+	i->span = span_begin(c->api->deps.tracer, call_trace(c), SPAN_INTERNAL, "package.install");
+	span_str(i->span, "holt.sandbox.id", info.id);
+	span_str(i->span, "holt.package.manager", managers[body->manager].name);
+	span_int(i->span, "holt.package.count", (int64_t)body->packages.len);
 	if (open_way(i, sb, body->manager, &err) == 0)
 		return;
 	i->way = NULL;

@@ -20,6 +20,7 @@
 #include "net/upstream.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
+#include "telemetry/trace.h"
 
 #define TICK_MS 1000u
 #define HIGH ((size_t)256 << 10) /* bytes that one side has not taken: the other waits */
@@ -48,6 +49,7 @@ struct proxy {
 	struct tunnel *tunnel; /* owned by its connection */
 	struct proxy_target target;
 	struct call_stream stream; /* of a tunnel that was opened with a key */
+	struct span *span;         /* NULL: in no trace */
 	char sandbox_id[ID_LEN + 1];
 	const char *key; /* of a WebSocket, borrowed from the request; NULL: it is none */
 	enum proxy_state state;
@@ -69,6 +71,7 @@ static void proxy_free(struct proxy *p, bool can_reuse)
 	lane_close(p->lane, can_reuse);
 	call_stream_end(&p->stream);
 	list_remove(&p->node);
+	span_end(p->span);
 	free(p);
 }
 
@@ -87,6 +90,7 @@ static void bad_gateway(struct proxy *p, int status, const char *what)
 	struct api_call *c = p->call;
 	unsigned port = p->target.port;
 
+	span_fail(p->span, what);
 	if (p->state == PROXY_TUNNEL) {
 		tunnel_close(p->tunnel);
 		proxy_free(p, false);
@@ -97,6 +101,7 @@ static void bad_gateway(struct proxy *p, int status, const char *what)
 	} else {
 		end_call(p);
 		http_header_clear(c->http);
+		call_trace_header(c);
 		problem_status(c, status, "port %u: %s", port, what);
 	}
 }
@@ -206,6 +211,7 @@ static void on_head(void *user, const struct http1_head *head)
 	struct http_request *r = p->call->http;
 
 	p->since_ms = now_ms(p);
+	span_int(p->span, "http.response.status_code", head->status);
 	if (head->status == 101)
 		return on_switch(p, head);
 	if (proxy_add_answer(r, &p->target, head) < 0)
@@ -365,6 +371,23 @@ static void client_gone(void *user, struct http_request *r)
 	proxy_free(user, false);
 }
 
+static void trace(struct proxy *p)
+{
+	struct api_call *c = p->call;
+
+	p->target.trace = call_trace(c);
+	if (!p->target.trace)
+		return;
+	c->trace.is_known = true; /* the door has let it in */
+	p->target.tracestate = c->trace.state;
+	p->span = span_begin(c->api->deps.tracer, p->target.trace, SPAN_CLIENT, "proxy");
+	span_str(p->span, "holt.sandbox.id", p->sandbox_id);
+	span_int(p->span, "server.port", p->target.port);
+	span_str(p->span, "http.request.method", http_method(c->http));
+	if (p->span)
+		p->target.trace = span_context(p->span);
+}
+
 static void begin(struct api_call *c, struct sandbox *sb, const struct proxy_target *target)
 {
 	struct proxies *all = c->api->proxies;
@@ -382,6 +405,7 @@ static void begin(struct api_call *c, struct sandbox *sb, const struct proxy_tar
 	list_init(&p->stream.node);
 	list_push_back(&all->all, &p->node);
 	http_on_gone(c->http, client_gone, p);
+	trace(p);
 	connect_now(p, sb, false);
 }
 

@@ -19,6 +19,7 @@ struct http1_head;
 struct http_request;
 struct port_info;
 struct sandbox;
+struct trace_context;
 
 #define PROXY_TOKEN_HEADER "X-Holt-Port-Token"
 #define PROXY_COOKIE "holt_port"
@@ -28,6 +29,9 @@ struct proxy_target {
 	const char *query;
 	uint16_t port;
 	bool is_host; /* by host name */
+	/* What the box's server is told instead of what the client says; NULL: no tracing */
+	const struct trace_context *trace;
+	const char *tracestate;
 };
 
 struct proxies;

@@ -10,6 +10,7 @@
 #include "net/http.h"
 #include "net/http1.h"
 #include "net/ws.h"
+#include "telemetry/traceparent.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -42,6 +43,12 @@ static const char *const not_for_the_box[] = {
 	"x-real-ip",
 	"x-request-id",
 	"x-holt-port-token",
+};
+
+/* Of a trace: who is part of it says them anew. */
+static const char *const of_the_trace[] = {
+	"traceparent",
+	"tracestate",
 };
 
 static const char *const not_for_the_client[] = {
@@ -152,8 +159,21 @@ static void put_fields(struct buf *b, const struct http_request *r, const struct
 	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
 		if (!is_among(name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
 		    !is_among(name, not_for_the_box, ARRAY_LEN(not_for_the_box)) &&
+		    !(t->trace && is_among(name, of_the_trace, ARRAY_LEN(of_the_trace))) &&
 		    !is_named(connections, n, name) && !is_credential(b, t, name, value))
 			put_field(b, name, value);
+}
+
+static void put_trace(struct buf *b, const struct proxy_target *t)
+{
+	char text[TRACEPARENT_SIZE];
+
+	if (!t->trace)
+		return;
+	traceparent_format(t->trace, text);
+	put_field(b, "traceparent", text);
+	if (t->tracestate[0])
+		put_field(b, "tracestate", t->tracestate);
 }
 
 static void put_ours(struct buf *b, const struct http_request *r, const struct proxy_target *t)
@@ -172,6 +192,7 @@ static void put_ours(struct buf *b, const struct http_request *r, const struct p
 		(void)buf_printf(b, "X-Forwarded-Prefix: %.*s\r\n", (int)(t->path - http_path(r)),
 				 http_path(r));
 	put_field(b, "X-Request-Id", http_request_id(r));
+	put_trace(b, t);
 }
 
 static void put_length(struct buf *b, const struct http_request *r)
@@ -280,6 +301,7 @@ int proxy_add_answer(struct http_request *r, const struct proxy_target *t,
 
 		if (!is_among(f->name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
 		    !is_among(f->name, not_for_the_client, ARRAY_LEN(not_for_the_client)) &&
+		    !(t->trace && is_among(f->name, of_the_trace, ARRAY_LEN(of_the_trace))) &&
 		    !is_named(connections, n, f->name))
 			e = add_field(r, t, f);
 	}

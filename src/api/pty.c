@@ -309,6 +309,7 @@ static void start(struct api_call *c, struct opening *o)
 		return;
 	req.rows = (uint16_t)rows;
 	req.cols = (uint16_t)cols;
+	req.trace = call_trace(c);
 	sb = call_sandbox(c);
 	if (!sb)
 		return;

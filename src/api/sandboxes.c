@@ -186,6 +186,7 @@ void api_sandbox_create(struct api_call *c)
 		.n_env = body->env.len,
 		.metadata = body_pairs(a, &body->metadata),
 		.n_metadata = body->metadata.len,
+		.trace = call_trace(c),
 	};
 
 	if (!check_level(c, body, &req) || !find_template(c, body, &req.template) ||

@@ -36,8 +36,9 @@ struct socket {
 	struct call_stream base;
 	struct api *api;
 	struct ws *ws;
-	const char *owner; /* the request's: NULL: anybody's */
-	struct list runs;  /* struct run, owned */
+	const char *owner;                 /* the request's: NULL: anybody's */
+	const struct trace_context *trace; /* the request's, too; NULL: no tracing */
+	struct list runs;                  /* struct run, owned */
 	unsigned n_runs;
 };
 
@@ -283,6 +284,7 @@ static void on_execute(struct socket *s, const struct message *m, struct arena *
 	if (!run)
 		return socket_send_error(s->ws, 503, NULL, "out of memory", m->id);
 	sandbox_touch(sb);
+	plan.req.trace = s->trace;
 	exec_start(sb, &plan.req, started, run);
 }
 
@@ -374,6 +376,7 @@ void api_stream(struct api_call *c)
 		return free(s);
 	s->api = c->api;
 	s->owner = call_owner(c); /* in the request's arena, which stays with the socket */
+	s->trace = call_trace(c);
 	list_init(&s->runs);
 	s->ws = ws_accept(c->http, &ops, s, &options);
 	if (s->ws)

@@ -122,7 +122,8 @@ typedef void (*context_event_fn)(void *user, const struct context_event *e);
 struct context_code { /* borrowed for the call */
 	const char *code;
 	size_t len;
-	uint64_t timeout_ms; /* 0: the default */
+	uint64_t timeout_ms;               /* 0: the default */
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };
 /* 0, and events from the next turn on; -EINVAL, -E2BIG, -EBUSY (failed, paused), -EAGAIN (the line
  * is full), -ENOMEM with a text in err. *ret is for the two below, until CONTEXT_END has been told.

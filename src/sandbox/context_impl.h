@@ -23,6 +23,7 @@ struct context_run {
 	size_t output_bytes, result_bytes;
 	int64_t started_ms;
 	uint64_t began_ns;
+	struct span *span; /* NULL: in no trace */
 	struct context_end end;
 	char cwd[CONTEXT_CWD_MAX + 1];
 	size_t len;

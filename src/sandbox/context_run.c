@@ -9,7 +9,9 @@
 #include "sandbox/context_impl.h"
 #include "sandbox/context_say.h"
 #include "sandbox/quota.h"
+#include "sandbox/tracing.h"
 #include "sandbox/usage.h"
+#include "telemetry/trace.h"
 
 #define SEND_PIECE (32u << 10)
 
@@ -26,6 +28,7 @@ static void tell(struct context_run *run, enum context_event_type type, const ch
 static void free_run(struct context_run *run)
 {
 	list_remove(&run->node);
+	span_drop(run->span);
 	free(run->code);
 	free(run);
 }
@@ -54,6 +57,7 @@ static void end_run(struct context_run *run, enum context_status status)
 		run->end.reason = "";
 	if (run->began_ns > 0)
 		run->end.wall_us = (clock_now_ns() - run->began_ns) / 1000;
+	tracing_run_over(run);
 	if (run->event)
 		run->event(run->user, &e);
 	free_run(run);
@@ -428,6 +432,7 @@ int context_run(struct context *c, const struct context_code *code, context_even
 	run->timeout_ms =
 		code->timeout_ms ? code->timeout_ms : c->sb->all->settings.exec_timeout_ms;
 	id_make(run->id);
+	tracing_run(run, code->trace);
 	list_push_back(&c->queue, &run->node);
 	c->n_queued++;
 	c->queued_bytes += run->len;

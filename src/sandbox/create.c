@@ -14,6 +14,7 @@
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
 #include "sandbox/template_own.h"
+#include "sandbox/tracing.h"
 
 /* Undoes all of it: no box, no struct, and the callers know why. */
 static void fail(struct sandbox *sb, const char *stage, const struct err *err)
@@ -22,6 +23,7 @@ static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 
 	slot_drop(all, sb->template_id);
 	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS(stage));
+	tracing_created(sb, err);
 	sandbox_set_state(sb, SANDBOX_FAILED);
 	sandbox_tell(sb, WAIT_CREATE, err);
 	sandbox_tell(sb, WAIT_END, NULL); /* as asked for: it is gone */
@@ -40,6 +42,7 @@ static void fail_died(struct sandbox *sb)
 
 	metrics_inc(sb->all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS("box"));
 	(void)err_set(&err, EPIPE, "%s", sb->reason);
+	tracing_created(sb, &err);
 	sandbox_tell(sb, WAIT_CREATE, &err);
 	stop_failed(sb);
 }
@@ -61,6 +64,7 @@ static void on_recorded(struct sandbox *sb, int r)
 	}
 	sb->total_us = (now - sb->began_ns) / 1000;
 	sb->store_us = sb->total_us - sb->claim_us;
+	tracing_created(sb, NULL);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 	metrics_observe(sb->all->metrics, METRIC_SANDBOX_CREATE_SECONDS,
 			LABELS(sb->is_warm ? "warm" : "cold"), (double)sb->total_us / 1e6);
@@ -104,6 +108,7 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 		return;
 	}
 	ttl_begin(sb);
+	tracing_claimed(sb);
 	record_put(sb, SANDBOX_RUNNING, on_recorded);
 }
 
@@ -355,5 +360,6 @@ void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sa
 		return;
 	}
 	(void)sandbox_wait(sb, WAIT_CREATE, a); /* the first: there is room */
+	tracing_create(sb, req->trace);
 	create_claim(sb, req->cold ? LAUNCH_COLD : 0, on_claimed, sb);
 }

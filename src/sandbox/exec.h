@@ -57,6 +57,7 @@ struct exec_request { /* borrowed for the call */
 	uint16_t rows, cols; /* of a terminal */
 	size_t keep;         /* bytes of output; 0: the default */
 	const char *content; /* of a context: what is recorded, as JSON; NULL: the request */
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };
 
 /* err is NULL on success: it is running (or has failed to start: look at its state). x is borrowed:

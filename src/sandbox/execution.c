@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "telemetry/trace.h"
 
 struct execution *execution_alloc(struct sandboxes *all, const char *id)
 {
@@ -52,6 +53,7 @@ void exec_unref(struct execution *x)
 	(void)output_free(x->output);
 	buf_done(&x->queue);
 	buf_done(&x->in);
+	span_drop(x->span);
 	free(x->content);
 	free(x);
 }

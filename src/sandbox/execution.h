@@ -29,6 +29,8 @@ struct execution {
 	uint32_t guest_id, pid;
 	int64_t started_ms, ended_ms;
 	uint64_t wall_us, cpu_us, peak_bytes;
+	struct span *span; /* NULL: in no trace. See tracing.h */
+	uint64_t began_ns; /* with a span */
 
 	bool is_found_again;    /* of an earlier life: a file may hold its output */
 	bool is_bound;          /* the box's frames reach us */

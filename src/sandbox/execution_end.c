@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "provider/guest_client.h"
 #include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
+#include "sandbox/tracing.h"
 
 /* ---- ending ---- */
 
@@ -59,6 +61,7 @@ void execution_finish(struct execution *x, enum execution_state state)
 	x->room = NULL;
 	buf_done(&x->in);
 	count_end(x);
+	tracing_execution_over(x, result_name(x));
 	if (sb) {
 		sb->n_running--;
 		sb->n_unrecorded++;
@@ -194,6 +197,7 @@ void executions_fail_cut(struct sandbox *sb)
 struct end_write {
 	struct flight flight;
 	struct execution *x; /* owned reference */
+	uint64_t began_ns;   /* of a beginning, for its trace */
 };
 
 /* The store has it, or never will: the box and the disk may forget it. */
@@ -312,6 +316,7 @@ static void on_start_written(void *user, int r)
 
 	if (flight_end(&w->flight)) {
 		x->waits_for_row = false;
+		tracing_execution_written(x, w->began_ns);
 		if (r < 0) {
 			/* Nobody will ask for what nobody can find. */
 			(void)exec_cancel(x);
@@ -338,6 +343,7 @@ int execution_record_start(struct execution *x)
 		return r;
 	}
 	w->x = exec_ref(x);
+	w->began_ns = clock_now_ns();
 	flight_begin(x->all, &w->flight);
 	x->waits_for_row = true;
 	return 0;

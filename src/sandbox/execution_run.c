@@ -4,6 +4,7 @@
 
 #include "provider/guest_client.h"
 #include "sandbox/execution.h"
+#include "sandbox/tracing.h"
 
 static void on_started(void *user, uint32_t pid, bool warm)
 {
@@ -13,6 +14,7 @@ static void on_started(void *user, uint32_t pid, bool warm)
 	if (warm)
 		x->flags |= EXECUTION_WARM;
 	x->waits_for_start = false;
+	tracing_execution_started(x);
 	if (!x->waits_for_row)
 		execution_tell_start(x, NULL);
 }

@@ -9,9 +9,12 @@
 #include "sandbox/announce.h"
 #include "sandbox/check.h"
 #include "sandbox/execution.h"
+#include "sandbox/tracing.h"
+#include "telemetry/trace.h"
 
 #define SHELL "/bin/bash"
 #define WORKSPACE "/workspace"
+#define TRACE_VARIABLE "TRACEPARENT"
 #define TEXT_MAX (256u << 10) /* of a request's texts; the frame to the box has its own limit */
 
 /* What every program gets unless the sandbox or the request says otherwise. */
@@ -115,6 +118,22 @@ static int add_pairs(struct guest_exec *e, const struct sandbox_pair *items, siz
 }
 _Static_assert(2 * SANDBOX_ENV_MAX + 8 < GUEST_ARGS_MAX, "every variable has its place");
 
+/* So that what it does can be a part of the trace, too. The user's own is left alone. */
+static int set_trace(struct guest_exec *e, const struct trace_context *trace, struct arena *a,
+		     struct err *err)
+{
+	char text[TRACEPARENT_SIZE];
+
+	if (!trace || has_variable(e, TRACE_VARIABLE, strlen(TRACE_VARIABLE)))
+		return 0;
+	traceparent_format(trace, text);
+	e->envp[e->envc] = arena_printf(a, TRACE_VARIABLE "=%s", text);
+	if (!e->envp[e->envc])
+		return err_sys(err, ENOMEM, "env");
+	e->envc++; /* fits: see add_pairs() */
+	return 0;
+}
+
 /* The request's variables win over the sandbox's, and those over the defaults. */
 static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 			   const struct exec_request *req, struct arena *a, struct err *err)
@@ -132,7 +151,7 @@ static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 		if ((!defaults[i].is_pty || req->kind == EXECUTION_PTY) &&
 		    !has_variable(e, defaults[i].text, strcspn(defaults[i].text, "=")))
 			e->envp[e->envc++] = defaults[i].text;
-	return 0;
+	return set_trace(e, req->trace, a, err);
 }
 
 static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
@@ -224,8 +243,12 @@ static int send(struct execution *x, struct sandbox *sb, const struct exec_reque
 {
 	struct arena *a = arena_create(TEXT_MAX);
 	struct guest_exec e = { .tag = x->id };
-	int r = a ? translate(sb, req, a, &e, err) : err_sys(err, ENOMEM, "execution");
+	struct exec_request own = *req;
+	int r;
 
+	tracing_execution(x, sb, req->trace);
+	own.trace = span_context(x->span);
+	r = a ? translate(sb, &own, a, &e, err) : err_sys(err, ENOMEM, "execution");
 	if (r == 0)
 		r = fill(x, req, err); /* what has been checked */
 	if (r == 0)

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "provider/guest_client.h"
 #include "sandbox/registry.h"
+#include "telemetry/trace.h"
 
 struct file_op {
 	struct list node;   /* in sandbox.file_ops */
@@ -12,6 +14,8 @@ struct file_op {
 	uint32_t id;
 	bool is_watch;
 	bool is_look; /* at what the sandbox does: no use of it */
+	enum guest_file_op kind;
+	struct span *span; /* NULL: in no trace */
 	struct file_ops ops;
 	void *user;
 };
@@ -25,6 +29,7 @@ static void op_end(struct file_op *op)
 	if (!op->is_look)
 		sandbox_touch(sb);
 	reaper_note(sb);
+	span_end(op->span);
 	free(op);
 }
 
@@ -92,6 +97,7 @@ static void fail(struct file_op *op, int code, const char *text)
 	struct err err = { 0 };
 
 	(void)err_set(&err, code, "%s", text);
+	span_fail(op->span, strerror(code)); /* the text may name a file */
 	op_end(op);
 	failed(to, &err);
 }
@@ -135,6 +141,7 @@ int file_start(struct sandbox *sb, const struct guest_file *f, const struct file
 	}
 	op->sb = sb;
 	op->is_watch = f->op == FILE_WATCH;
+	op->kind = (enum guest_file_op)f->op;
 	op->is_look = f->op == FILE_PORTS;
 	op->ops = *ops;
 	op->user = user;
@@ -143,6 +150,26 @@ int file_start(struct sandbox *sb, const struct guest_file *f, const struct file
 	link_kick(sb);
 	*ret = op;
 	return 0;
+}
+
+static const char *kind_name(enum guest_file_op kind)
+{
+	static const char *const names[FILE_OP_COUNT] = {
+		[FILE_STAT] = "stat",       [FILE_LIST] = "list",       [FILE_READ] = "read",
+		[FILE_WRITE] = "write",     [FILE_MKDIR] = "mkdir",     [FILE_RENAME] = "rename",
+		[FILE_REMOVE] = "remove",   [FILE_CHMOD] = "chmod",     [FILE_WATCH] = "watch",
+		[FILE_TAR_GET] = "tar_get", [FILE_TAR_PUT] = "tar_put", [FILE_FIND] = "find",
+		[FILE_GREP] = "grep",       [FILE_REPLACE] = "replace", [FILE_PORTS] = "ports",
+	};
+
+	return names[kind];
+}
+
+void file_trace(struct file_op *op, const struct trace_context *trace)
+{
+	op->span = span_begin(op->sb->all->tracer, trace, SPAN_INTERNAL, "file");
+	span_str(op->span, "holt.sandbox.id", op->sb->id);
+	span_str(op->span, "holt.file.operation", kind_name(op->kind));
 }
 
 ssize_t file_send(struct file_op *op, const void *data, size_t n)
@@ -181,6 +208,7 @@ void files_drop(struct sandbox *sb)
 {
 	LIST_FOREACH (&sb->file_ops, op, struct file_op, node) {
 		list_remove(&op->node);
+		span_drop(op->span);
 		free(op);
 	}
 	sb->n_file_ops = 0;

@@ -31,6 +31,8 @@ struct file_ops { /* any but failed may be NULL; called from the loop, never fro
 /* -EBUSY: the sandbox is paused or ending. */
 int file_start(struct sandbox *sb, const struct guest_file *f, const struct file_ops *ops,
 	       void *user, struct file_op **ret, struct err *err);
+/* A span of it, from now on: right behind its start. */
+void file_trace(struct file_op *op, const struct trace_context *trace);
 /* Bytes taken, maybe fewer or none: room() follows. n = 0: the end. */
 ssize_t file_send(struct file_op *op, const void *data, size_t n);
 /* While held, data() stops within a window: back-pressure from a slow client. */

@@ -29,6 +29,7 @@ struct guest_client;
 struct map;
 struct output_budget;
 struct slots;
+struct span;
 
 #define SANDBOX_TEMPLATE_MAX 63
 #define SANDBOX_TEXT_MAX 239        /* bytes of a reason */
@@ -186,6 +187,7 @@ struct sandbox {
 	bool is_awaited;     /* recovery waits for what lives in it */
 	bool waits_for_link; /* it is resumed, and ends being so when the box has spoken */
 	uint64_t began_ns, step_ns[STEP_COUNT], claim_us, store_us, total_us;
+	struct span *span, *write_span; /* of its creation: tracing.h */
 
 	int64_t created_ms, expires_ms, ended_ms; /* wall clock */
 	uint64_t timeout_ms, idle_ms, remaining_ms;

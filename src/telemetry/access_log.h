@@ -8,9 +8,10 @@ struct access_entry {
 	const char *client_id; /* what the client called the request; NULL */
 	const char *peer;
 	const char *method;
-	const char *path;   /* what follows a '?' is left out */
-	const char *key_id; /* NULL: nobody in particular */
-	int status;         /* 0: the client went before the answer */
+	const char *path;     /* what follows a '?' is left out */
+	const char *key_id;   /* NULL: nobody in particular */
+	const char *trace_id; /* as hex; NULL: it is part of no trace */
+	int status;           /* 0: the client went before the answer */
 	uint64_t bytes_out;
 	uint64_t took_us;
 };

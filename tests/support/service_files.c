@@ -242,6 +242,12 @@ int file_start(struct sandbox *sb, const struct guest_file *f, const struct file
 	return 0;
 }
 
+void file_trace(struct file_op *op, const struct trace_context *trace)
+{
+	(void)op;
+	(void)trace;
+}
+
 ssize_t file_send(struct file_op *op, const void *data, size_t n)
 {
 	size_t take = n < op->window ? n : op->window;
