@@ -73,6 +73,7 @@ static void leave(struct context *c)
 	context_set_deadline(c, 0);
 	loop_timer_stop(c->retry);
 	unfollow(c);
+	context_env_forget(c);
 	list_remove(&c->node);
 	c->sb->n_contexts--;
 	context_unref(c);
@@ -83,6 +84,7 @@ void contexts_drop(struct sandbox *sb)
 	LIST_FOREACH (&sb->contexts, c, struct context, node) {
 		context_drop_runs(c);
 		c->cb = NULL;
+		c->is_env_kept = false; /* it stays for whoever finds the context again */
 		leave(c);
 	}
 }
@@ -366,6 +368,13 @@ void context_create(struct sandbox *sb, const struct context_request *req, conte
 	c->created_ms = wall_ms(sb->all);
 	c->cb = cb;
 	c->user = user;
+	r = context_env_keep(c);
+	if (r < 0) {
+		err = record_error(r);
+		context_unref(c);
+		refuse(sb->all, cb, user, &err);
+		return;
+	}
 	list_push_back(&sb->contexts, &c->node);
 	sb->n_contexts++;
 	start(c);
@@ -459,8 +468,7 @@ void context_restart(struct context *c, context_cb cb, void *user)
 		r = err_set(&err, EBUSY, "the context is starting");
 	if (r == 0 && c->is_env_lost)
 		r = err_set(&err, EBUSY,
-			    "the context's environment was not kept over a restart of the service: "
-			    "make another");
+			    "the context's environment is not known any more: make another");
 	/* One that restarts by itself, because a run did not end in time, is the same restart. */
 	if (r == 0 && !c->is_restarting && end_later(c, "the context was restarted") < 0)
 		r = err_sys(&err, ENOMEM, "context");

@@ -43,7 +43,8 @@ struct context {
 	int64_t created_ms;
 	uint64_t runs;
 
-	bool is_env_lost;   /* an earlier process knew it */
+	bool is_env_lost;   /* an earlier process knew it, and the store does not */
+	bool is_env_kept;   /* in the store */
 	bool is_deleted;    /* goes as soon as its interpreter has */
 	bool is_starting;   /* exec_start() has not called back */
 	bool is_restarting; /* another interpreter follows when this one has ended */
@@ -90,6 +91,11 @@ void context_lose_runs(struct context *c, const char *reason);
 void context_drop_runs(struct context *c); /* without a word */
 void context_overdue(void *user);
 void context_retry(void *user);
+
+/* ---- context_env.c ---- */
+
+int context_env_keep(struct context *c); /* before its execution is started; the store's errors */
+void context_env_forget(struct context *c); /* it goes */
 
 /* ---- context_driver.c ---- */
 

@@ -112,9 +112,10 @@ int recover_load(struct sandboxes *all, struct err *err)
 		r = usage_load(all, err);
 	if (r == 0)
 		r = executions_load(all, err);
-	if (r == 0)
-		contexts_load(all);
-	return r;
+	if (r < 0)
+		return r;
+	contexts_load(all);
+	return contexts_load_env(all, err);
 }
 
 /* ---- comparing ---- */

@@ -329,6 +329,8 @@ void resume_linked(struct sandbox *sb); /* waits_for_link is over */
 /* ---- contexts ---- */
 
 void contexts_load(struct sandboxes *all); /* behind the executions */
+int contexts_load_env(struct sandboxes *all, struct err *err); /* behind those; blocks */
+void contexts_forget(struct sandbox *sb); /* it has ended: nobody begins them anew */
 void contexts_drop(struct sandbox *sb);    /* without a word */
 void contexts_pause(struct sandbox *sb);   /* their clocks stand still */
 void contexts_resume(struct sandbox *sb);

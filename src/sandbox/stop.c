@@ -46,6 +46,7 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 	sandbox_drop_box(sb);
 	link_close(sb);
 	ports_forget(sb);
+	contexts_forget(sb);
 	executions_interrupt(sb, sb->reason);
 	recover_settle(sb);
 	sandbox_drop_layers(sb);

@@ -1,6 +1,8 @@
 """Contexts: interpreters and shells that keep their state, as clients see them."""
 import base64
+import contextlib
 import importlib.util
+import sqlite3
 import threading
 import time
 
@@ -455,6 +457,28 @@ def test_a_context_outlives_a_killed_daemon_and_what_ran_in_it():
         assert "done" in "".join(c["data"] for c in output["chunks"])
         assert py.state()["name"] == "calc" and py.state()["state"] == "idle"
         box.delete().must(204)
+
+
+def test_an_environment_outlives_the_daemon_as_long_as_its_context():
+    with Daemon() as daemon:
+        box = daemon.api.sandbox("python")
+        py = Context(box, name="calc", env={"TOKEN": "s3cret-of-the-context"})
+        daemon.kill("daemon")
+        until(lambda: is_up(daemon), 60, "another daemon")
+        daemon.api.post(f"{py.path}/restart").must(200)
+        assert py.value_of("import os\nos.environ['TOKEN']") == "'s3cret-of-the-context'"
+        kept = lambda: b"s3cret-of-the-context" in b"".join(row[0].encode() for row in objects(daemon))
+        assert kept()
+        daemon.api.delete(py.path).must(204)
+        until(lambda: not kept(), what="forgetting the environment")
+        execution = box.api.get(f"{box.path}/executions/{py.value['executionId']}").must(200)
+        assert b"s3cret" not in execution.body
+        box.delete().must(204)
+
+
+def objects(daemon):
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.state_dir}/data/holt.db?mode=ro", uri=True)) as database:
+        return database.execute("SELECT text FROM objects WHERE kind = 'context'").fetchall()
 
 
 def is_up(daemon):
