@@ -35,7 +35,7 @@ struct image {
 	int fd; /* owned; -1: it is a directory */
 	enum image_kind kind;
 	struct filter_limits limits;
-	struct filter_count count;
+	struct filter_count count, checked;
 	struct tree *tree;       /* owned: of a directory */
 	struct archive *archive; /* owned: of an OCI archive */
 	struct arena *arena;     /* owned */
@@ -246,6 +246,21 @@ static int open_oci(struct image *i, uint64_t size, struct err *err)
 	return r < 0 ? r : use_manifest(i, m, rootfs, err);
 }
 
+/* What the limits bound is known before it is read. */
+static int open_dir(struct image *i, struct err *err)
+{
+	int fd = openat(i->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return err_sys(err, errno, "image");
+	i->checked.entries = i->limits.entries;
+	i->checked.bytes = i->limits.bytes;
+	i->is_checked = true;
+	r = tree_measure(fd, &i->checked.entries, &i->checked.bytes, err);
+	return r < 0 ? r : tree_create(TAKE_FD(i->fd), i->limits.entries, &i->tree, err);
+}
+
 int image_open(const struct image_wish *wish, struct image **ret, struct err *err)
 {
 	_cleanup_(image_free_p) struct image *i = calloc(1, sizeof(*i));
@@ -260,10 +275,8 @@ int image_open(const struct image_wish *wish, struct image **ret, struct err *er
 	if (r < 0)
 		return r;
 	if (wish->kind == IMAGE_DIR) {
-		i->is_checked = true;
-		r = tree_create(TAKE_FD(i->fd), wish->limits.entries, &i->tree, err);
+		r = open_dir(i, err);
 	} else if (wish->kind == IMAGE_TAR) {
-		i->is_checked = true;
 		r = make_layers(i, 1, err);
 		if (r == 0)
 			i->layers[0].part = (struct archive_part){ 0, (uint64_t)st.st_size };
@@ -364,6 +377,7 @@ int image_check(struct image *i, struct err *err)
 		if (i->at == layer_count(i)) {
 			i->is_checked = true;
 			i->at = 0;
+			i->checked = i->count;
 			i->count = (struct filter_count){ 0 };
 		}
 	}
@@ -396,7 +410,10 @@ ssize_t image_read(struct image *i, void *dst, size_t n, struct err *err)
 
 void image_stats(const struct image *i, struct image_stats *ret)
 {
-	*ret = (struct image_stats){ i->at, layer_count(i), i->count };
+	const struct filter_count *c =
+		i->checked.entries > i->count.entries ? &i->checked : &i->count;
+
+	*ret = (struct image_stats){ i->at, layer_count(i), c->bytes, c->entries, c->skipped };
 }
 
 const struct image_config *image_config(const struct image *i)

@@ -38,7 +38,9 @@ ssize_t image_read(struct image *i, void *dst, size_t n, struct err *err);
 
 struct image_stats {
 	size_t layer, n_layers; /* in progress, from 0; in all */
-	struct filter_count count;
+	uint64_t bytes;         /* of its files, as far as they were looked at or read */
+	uint32_t entries;
+	uint64_t skipped;
 };
 void image_stats(const struct image *i, struct image_stats *ret);
 const struct image_config *image_config(const struct image *i); /* NULL: it has none */

@@ -61,6 +61,37 @@ struct tree *tree_free(struct tree *t)
 	return NULL;
 }
 
+int tree_measure(int dir_fd, uint32_t *entries, uint64_t *bytes, struct err *err)
+{
+	_cleanup_(walk_free_p) struct walk *w = NULL;
+	struct walk_entry e;
+	struct stat st = { 0 };
+	uint64_t size = 0;
+	uint32_t n = 0;
+	int r;
+
+	(void)fstat(dir_fd, &st);
+	r = walk_create(dir_fd, UINT32_MAX, &w, err);
+	if (r < 0)
+		return r;
+	while ((r = walk_next(w, &e, err)) > 0) {
+		uint64_t one = S_ISREG(e.st.st_mode) ? (uint64_t)e.st.st_size : 0;
+
+		if (e.st.st_dev != st.st_dev) {
+			walk_prune(w);
+			continue;
+		}
+		if (n == *entries || one > *bytes - size)
+			return err_set(err, EFBIG, "image: more than %u files or %llu bytes",
+				       *entries, (unsigned long long)*bytes);
+		n++;
+		size += one;
+	}
+	*entries = n;
+	*bytes = size;
+	return r;
+}
+
 uint64_t tree_skipped(const struct tree *t)
 {
 	return t->skipped;

@@ -15,6 +15,9 @@ struct tree; /* opaque */
 int tree_create(int dir_fd, uint32_t entries, struct tree **ret, struct err *err);
 struct tree *tree_free(struct tree *t);
 CLEANUP_FUNC(struct tree *, tree_free)
+/* Files and their bytes below the directory, as far as `entries` and `bytes` go: what is beyond is
+ * -EFBIG. Takes dir_fd. */
+int tree_measure(int dir_fd, uint32_t *entries, uint64_t *bytes, struct err *err);
 /* Bytes put into dst; 0 at the end. -EACCES names the file that cannot be read. */
 ssize_t tree_read(struct tree *t, void *dst, size_t n, struct err *err);
 /* Devices, pipes, sockets, and what is mounted in it: left out. */

@@ -42,7 +42,7 @@ struct root_wish {          /* borrowed for the call */
 };
 
 struct root_events { /* from the loop, never from inside root_import() */
-	/* For people, a line without its end; may be NULL. */
+	/* For people, a line without its end; may be NULL. It must not cancel. */
 	void (*progress)(void *user, const char *line);
 	/* The last call. err NULL: chain is one layer, held for the call: who keeps it holds it.
 	 * config: what an OCI image says about itself, borrowed for the call; NULL: it is none.
