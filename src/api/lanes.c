@@ -47,8 +47,15 @@ struct lanes *lanes_create(struct loop *l)
 	return all;
 }
 
+void lane_count(struct lane *l)
+{
+	if (l && l->use && l->stream)
+		port_use_count(l->use, upstream_bytes(l->stream));
+}
+
 static void lane_free(struct lane *l)
 {
+	lane_count(l);
 	if (l->is_resting)
 		l->all->count--;
 	list_remove(&l->node);

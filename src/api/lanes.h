@@ -27,5 +27,6 @@ void lanes_tick(struct lanes *all, uint64_t now_ms);
 int lane_open(struct lanes *all, struct sandbox *sb, uint16_t port, bool is_fresh,
 	      const struct lane_ops *ops, void *user, struct lane **ret, struct err *err);
 struct upstream *lane_upstream(struct lane *l);
+void lane_count(struct lane *l); /* what went over it, as usage; takes NULL. Its end does, too */
 /* The request is over. can_reuse: the next one may have it. Takes NULL. */
 void lane_close(struct lane *l, bool can_reuse);

@@ -55,6 +55,8 @@ struct install {
 
 static void install_free(struct install *i)
 {
+	if (i->way && i->egress)
+		port_use_count(i->way, egress_bytes(i->egress));
 	port_use_end(i->way);
 	i->egress = egress_free(i->egress);
 	if (i->wait)

@@ -61,6 +61,7 @@ static void sock_input(void *user, const char *data, size_t n)
 	ssize_t pending = ws_send_binary(p->ws, data, n);
 
 	port_use_touch(p->use);
+	port_use_count(p->use, sock_bytes(p->sock));
 	if (pending == -EPIPE)
 		return; /* closed() comes */
 	if (pending < 0)
@@ -109,6 +110,7 @@ static void message(void *user, struct ws *w, bool text, const void *data, size_
 	}
 	if (sock_write(p->sock, data, n) < 0)
 		return; /* broken: it says so by itself */
+	port_use_count(p->use, sock_bytes(p->sock));
 	if (sock_pending(p->sock) > SOCKET_PENDING_HIGH)
 		ws_pause(w, true);
 }

@@ -450,6 +450,8 @@ static void on_tick(void *user)
 
 	while ((p = find_late(all, now)))
 		bad_gateway(p, 504, why_late(p));
+	LIST_FOREACH (&all->all, one, struct proxy, node)
+		lane_count(one->lane);
 	lanes_tick(all->lanes, now);
 }
 

@@ -20,6 +20,7 @@ struct sock {
 	void *user;
 	struct buf out; /* not sent: from out_sent on */
 	size_t out_sent;
+	uint64_t bytes; /* both ways */
 	bool is_paused, is_above;
 	bool is_read_over;  /* the peer has ended its side */
 	bool is_write_over; /* we end ours behind what waits */
@@ -171,10 +172,16 @@ int sock_send(struct sock *s, struct iovec *parts, int count)
 		    0)
 			return -ENOMEM;
 	}
+	s->bytes += all;
 	if (sock_pending(s) > SOCK_LOW)
 		s->is_above = true;
 	settle(s);
 	return 0;
+}
+
+uint64_t sock_bytes(const struct sock *s)
+{
+	return s->bytes;
 }
 
 int sock_write(struct sock *s, const void *data, size_t n)
@@ -206,6 +213,7 @@ static void read_some(struct sock *s)
 		n = recv(s->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	if (n > 0) {
+		s->bytes += (size_t)n;
 		s->ops->input(s->user, bytes, (size_t)n);
 	} else if (n == 0) {
 		s->is_read_over = true;

@@ -34,6 +34,7 @@ void sock_set_ops(struct sock *s, const struct sock_ops *ops, void *user);
 int sock_send(struct sock *s, struct iovec *parts, int count);
 int sock_write(struct sock *s, const void *data, size_t n);
 size_t sock_pending(const struct sock *s);
+uint64_t sock_bytes(const struct sock *s); /* both ways, so far; what waits is among them */
 /* No more is sent; the peer learns it behind what waits. */
 void sock_shutdown(struct sock *s);
 void sock_pause(struct sock *s, bool on); /* no input() while paused */

@@ -116,6 +116,11 @@ void upstream_write_end(struct upstream *u, bool chunked)
 		(void)sock_write(u->sock, "0\r\n\r\n", 5);
 }
 
+uint64_t upstream_bytes(const struct upstream *u)
+{
+	return sock_bytes(u->sock);
+}
+
 size_t upstream_pending(const struct upstream *u)
 {
 	return sock_pending(u->sock);

@@ -40,6 +40,7 @@ int upstream_begin(struct upstream *u, const struct upstream_ops *ops, void *use
 int upstream_write(struct upstream *u, const void *data, size_t n, bool chunked);
 void upstream_write_end(struct upstream *u, bool chunked); /* the request is complete */
 size_t upstream_pending(const struct upstream *u);
+uint64_t upstream_bytes(const struct upstream *u); /* both ways, of all requests */
 void upstream_pause(struct upstream *u, bool on);
 void upstream_shutdown(struct upstream *u); /* of a 101: we will send no more */
 /* Nothing has come since upstream_begin(). */

@@ -346,6 +346,7 @@ struct port_use {
 	bool is_busy;
 	bool is_listener, is_up;
 	int fd; /* owned: came, and done() has not */
+	uint64_t bytes; /* that are counted */
 	const struct port_use_ops *ops;
 	void *user;
 };
@@ -518,6 +519,14 @@ void port_use_set_busy(struct port_use *u, bool on)
 void port_use_touch(struct port_use *u)
 {
 	sandbox_touch(u->sb);
+}
+
+void port_use_count(struct port_use *u, uint64_t total)
+{
+	if (total <= u->bytes)
+		return;
+	usage_net(u->sb, total - u->bytes);
+	u->bytes = total;
 }
 
 bool port_use_is_of(const struct port_use *u, const struct sandbox *sb, uint16_t port)

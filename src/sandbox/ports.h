@@ -56,6 +56,8 @@ int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops,
 /* While it is busy the sandbox is not idle; a new one is. */
 void port_use_set_busy(struct port_use *u, bool on);
 void port_use_touch(struct port_use *u); /* something goes over it: the sandbox was used just now */
+/* So many bytes went over it until now, both ways: they are its sandbox's usage. */
+void port_use_count(struct port_use *u, uint64_t total);
 bool port_use_is_of(const struct port_use *u, const struct sandbox *sb, uint16_t port);
 bool port_use_is_same(const struct port_use *a, const struct port_use *b); /* the same port */
 /* Whether a connection that is there can be used now: EBUSY, EPIPE. */

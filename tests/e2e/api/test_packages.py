@@ -79,6 +79,9 @@ def test_pip_installs_from_the_registry_and_the_package_can_be_imported(sandbox,
     listed = sandbox.api.get(f"{sandbox.path}/packages").must(200).json["items"]
     assert [(p["request"], p["installed"], p["running"]) for p in listed] == [
         ({"manager": "pip", "packages": ["holtdemo==1.2"]}, True, False)]
+    sandbox.delete().must(204)
+    used = sandbox.api.get("/usage?group=sandbox").must(200).json["items"]
+    assert [row["networkBytes"] > 0 for row in used if row["sandboxId"] == sandbox.id] == [True]
 
 
 def test_progress_comes_as_events(sandbox):

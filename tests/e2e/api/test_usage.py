@@ -51,6 +51,30 @@ def test_sums_are_what_executions_said_also_after_a_kill():
         assert after["memoryGiBHours"] > 0
 
 
+def reach(api, path):
+    connection = api.connect(30)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {api.key}"})
+        answer = connection.getresponse()
+        return answer.status, len(answer.read())
+    finally:
+        connection.close()
+
+
+def test_what_goes_over_an_exposed_port_is_network_use(api, key_for):
+    anna = key_for("user", owner="usage-net")
+    box = anna.sandbox()
+    anna.put(f"{box.path}/files/workspace/big", b"x" * 300000).must(200, 201)
+    box.begin("cd /workspace; exec python3 -m http.server 3000")
+    anna.post(f"{box.path}/ports", {"port": 3000}).must(201)
+    path = f"/api/v1{box.path}/ports/3000/big"
+    until(lambda: reach(anna, path)[0] == 200, 20, "the server inside")
+    assert reach(anna, path) == (200, 300000)
+    box.delete().must(204)
+    used = until(lambda: total(anna)["networkBytes"], 10, "the bytes")
+    assert 600000 < used < 700000
+
+
 def test_usage_by_user_key_and_day_as_json_and_csv(api, key_for):
     anna = key_for("user", owner="usage-anna")
     box = anna.sandbox()
