@@ -172,7 +172,8 @@ const struct command commands[] = {
 		.name = "repl",
 		.operands = "[SANDBOX]",
 		.summary = "Type code and see what it gives, in a context that ends with it",
-		.details = "Without a sandbox one is made, and removed at the end of the input.\n",
+		.details = "Without a sandbox one is made, and removed at the end of the input. Ctrl-C "
+			   "interrupts what runs, whose state is kept.\n",
 		.examples = "holt repl --language javascript\n"
 			    "holt repl build < cells.py\n",
 		.opts = repl_opts,

@@ -201,74 +201,6 @@ int context_read_code(const char *file, struct buf *ret, struct err *err)
 	return n < 0 ? err_sys(err, errno, "read the code") : 0;
 }
 
-static void put(FILE *to, struct jv text)
-{
-	struct str s;
-
-	if (jv_str(text, &s) == 0 && s.len > 0)
-		(void)fwrite(s.data, 1, s.len, to);
-}
-
-static void put_line(FILE *to, struct jv text)
-{
-	struct str s;
-
-	if (jv_str(text, &s) < 0)
-		return;
-	put(to, text);
-	if (s.len == 0 || s.data[s.len - 1] != '\n')
-		(void)fputc('\n', to);
-}
-
-static int show(struct jv root)
-{
-	struct jv error = jv_get(root, "error");
-	const char *status = jv_text(jv_get(root, "status"));
-	struct jv trace = jv_get(error, "traceback");
-	int64_t code = 0;
-
-	put(stdout, jv_get(root, "stdout"));
-	(void)fflush(stdout);
-	put(stderr, jv_get(root, "stderr"));
-	JV_FOREACH (jv_get(root, "results"), it)
-		put_line(stdout, jv_get(it.value, "text"));
-	(void)fflush(stdout);
-	if (jv_kind(error) == JV_OBJECT)
-		put_line(stderr, jv_len(trace) > 0 ? trace : jv_get(error, "value"));
-	if (jv_kind(jv_get(root, "reason")) == JV_STRING)
-		cli_say("%.200s", jv_text(jv_get(root, "reason")));
-	if (status && strcmp(status, "timeout") == 0)
-		return CLI_TIMED_OUT;
-	if (jv_i64(jv_get(root, "exitCode"), &code) == 0)
-		return (int)code;
-	return status && strcmp(status, "ok") == 0 ? CLI_OK : CLI_FAILED;
-}
-
-int context_run_code(struct client *c, const struct context_args *a, const char *sandbox,
-		     const char *context, const struct buf *code, struct err *err)
-{
-	_cleanup_(client_doc_done) struct client_doc d = { 0 };
-	_cleanup_(buf_done) struct buf target = { 0 }, body = { 0 };
-	struct jw w = jw_begin(&body);
-	int r;
-
-	jw_object_begin(&w);
-	jw_key(&w, "code");
-	jw_string_n(&w, buf_str(code), code->len);
-	if (a->timeout_ms)
-		jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
-	jw_object_end(&w);
-	r = jw_end(&w);
-	if (r == 0)
-		r = client_path(&target, "sandboxes/%/contexts/%/run", sandbox, context);
-	if (r < 0)
-		return err_sys(err, r, "request");
-	r = client_json(c, "POST", target.data, &body, &d, err);
-	if (r < 0)
-		return r;
-	return c->json ? client_print(&d.text) : show(jv_root(d.doc));
-}
-
 static int run(struct client *c, void *args, int n, char **operands, struct err *err)
 {
 	_cleanup_(buf_done) struct buf code = { 0 };
@@ -280,7 +212,8 @@ static int run(struct client *c, void *args, int n, char **operands, struct err 
 	r = n > 2 ? buf_puts(&code, operands[2]) : context_read_code(a->file, &code, err);
 	if (r < 0)
 		return err->code ? r : err_sys(err, r, "code");
-	return context_run_code(c, a, operands[0], operands[1], &code, err);
+	context_block_signals();
+	return context_run_code(c, a, operands[0], operands[1], &code, NULL, err);
 }
 
 int cmd_context_run(const struct command *cmd, int argc, char **argv)

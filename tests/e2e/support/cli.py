@@ -63,16 +63,22 @@ class Cli:
         return Terminal([HOLT, *map(str, args)], dict(self.env, TERM="vt220"), **more)
 
 
+def take_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """A program on a terminal that we hold the other end of."""
 
-    def __init__(self, command, env, rows=30, cols=100):
+    def __init__(self, command, env, rows=30, cols=100, controls=False):
+        """controls: it is the terminal of a session, whose Ctrl-C is a signal."""
         self.master, self.slave = pty.openpty()
         self.set_size(rows, cols)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         self.process = subprocess.Popen(command, stdin=self.slave, stdout=self.slave,
-                                        stderr=self.slave, env=env)
+                                        stderr=self.slave, env=env, start_new_session=controls,
+                                        preexec_fn=take_terminal if controls else None)
 
     def set_size(self, rows, cols):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
