@@ -10,13 +10,11 @@
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
-#include "sandbox/template_own.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_MAX (1 << 20) /* no more than a JSON body anyway */
-#define ENV_VALUE_MAX (32u << 10)
 #define METADATA_VALUE_MAX 1024u
 #define SCOPES_MAX 16
 #define SECOND 1000
@@ -28,7 +26,7 @@
 		.offset = offsetof(struct struct_, member), __VA_ARGS__ \
 	}
 
-static const struct jv_field resources[] = {
+const struct jv_field body_resources_fields[BODY_RESOURCES_FIELDS] = {
 	FIELD("cpu", CPU, body_resources, cpu_milli, .min = LIMIT_CPU_MIN, .max = LIMIT_CPU_MAX),
 	FIELD("memory", SIZE, body_resources, memory_bytes, .min = LIMIT_MEMORY_MIN,
 	      .max = LIMIT_MEMORY_MAX),
@@ -38,7 +36,7 @@ static const struct jv_field resources[] = {
 };
 
 #define SECURITY(name_, key_) FIELD(name_, STRING, body_security, chosen[key_], .min = 1, .max = 32)
-static const struct jv_field security[] = {
+const struct jv_field body_security_fields[BODY_SECURITY_FIELDS] = {
 	SECURITY("engine", PROFILE_ENGINE),
 	SECURITY("syscalls", PROFILE_SYSCALLS),
 	SECURITY("proc", PROFILE_PROC),
@@ -72,16 +70,17 @@ static const struct jv_field sandbox_fields[] = {
 	      .help = "with a name: the live one of that name if there is one"),
 	FIELD("securityLevel", CHOICE, body_sandbox, level, .choices = profile_names,
 	      .help = "standard unless given"),
-	FIELD("security", OBJECT, body_sandbox, security, .flags = JV_NULLABLE, .sub = security,
-	      .sub_count = ARRAY_LEN(security), .help = "with securityLevel custom: see /profiles"),
+	FIELD("security", OBJECT, body_sandbox, security, .flags = JV_NULLABLE,
+	      .sub = body_security_fields, .sub_count = BODY_SECURITY_FIELDS,
+	      .help = "with securityLevel custom: see /profiles"),
 	FIELD("timeout", DURATION, body_sandbox, timeout_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = YEAR, .help = "time to live"),
 	FIELD("idleTimeout", DURATION, body_sandbox, idle_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = YEAR, .help = "ends it when nothing happened for so long"),
-	FIELD("resources", OBJECT, body_sandbox, resources, .flags = JV_NULLABLE, .sub = resources,
-	      .sub_count = ARRAY_LEN(resources)),
+	FIELD("resources", OBJECT, body_sandbox, resources, .flags = JV_NULLABLE,
+	      .sub = body_resources_fields, .sub_count = BODY_RESOURCES_FIELDS),
 	FIELD("env", PAIRS, body_sandbox, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
+	      .text_max = BODY_ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("metadata", PAIRS, body_sandbox, metadata, .flags = JV_NULLABLE,
 	      .max = SANDBOX_METADATA_MAX, .text_max = METADATA_VALUE_MAX,
 	      .help = "for finding it again"),
@@ -126,7 +125,7 @@ static const struct jv_field execute_fields[] = {
 	      .help = "of code: python, javascript, bash"),
 	FIELD("cwd", STRING, body_exec, cwd, .flags = JV_NULLABLE, .help = "where it runs"),
 	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
+	      .text_max = BODY_ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
 	      .max = YEAR, .help = "then it is ended"),
 	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE,
@@ -157,7 +156,7 @@ static const struct jv_field execution_fields[] = {
 	FIELD("user", STRING, body_exec, user, .flags = JV_NULLABLE, .max = 64,
 	      .help = "name or number in the box"),
 	FIELD("env", PAIRS, body_exec, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX, .help = "environment on top of what is there"),
+	      .text_max = BODY_ENV_VALUE_MAX, .help = "environment on top of what is there"),
 	FIELD("timeout", DURATION, body_exec, timeout_ms, .flags = JV_NULLABLE, .min = 1,
 	      .max = YEAR, .help = "then it is ended"),
 	FIELD("stdin", VALUE, body_exec, stdin_value, .flags = JV_NULLABLE,
@@ -185,7 +184,7 @@ const struct route_body body_execution = {
 		FIELD("cwd", STRING, body_context, cwd, .flags = JV_NULLABLE, .max = 4095, \
 		      .help = "where it begins"),                                          \
 		FIELD("env", PAIRS, body_context, env, .flags = JV_NULLABLE,               \
-		      .max = SANDBOX_ENV_MAX, .text_max = ENV_VALUE_MAX,                   \
+		      .max = SANDBOX_ENV_MAX, .text_max = BODY_ENV_VALUE_MAX,              \
 		      .help = "environment on top of what is there")
 
 static const struct jv_field context_fields[] = {
@@ -339,26 +338,6 @@ const struct route_body body_snapshot = {
 	.count = ARRAY_LEN(snapshot_fields),
 	.size = sizeof(struct body_snapshot),
 	.is_optional = true,
-};
-
-static const struct jv_field template_fields[] = {
-	FIELD("name", STRING, body_template, name, .flags = JV_REQUIRED, .min = 1,
-	      .max = SANDBOX_NAME_MAX),
-	FIELD("description", STRING, body_template, about, .flags = JV_NULLABLE,
-	      .max = TEMPLATE_ABOUT_MAX),
-	FIELD("from", STRING, body_template, from, .flags = JV_NULLABLE, .min = 1, .max = 128),
-	FIELD("snapshot", STRING, body_template, snapshot, .flags = JV_NULLABLE, .min = 1,
-	      .max = SANDBOX_NAME_MAX),
-	FIELD("resources", OBJECT, body_template, resources, .flags = JV_NULLABLE, .sub = resources,
-	      .sub_count = ARRAY_LEN(resources)),
-	FIELD("env", PAIRS, body_template, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
-	      .text_max = ENV_VALUE_MAX),
-};
-const struct route_body body_template = {
-	.name = "TemplateRequest",
-	.fields = template_fields,
-	.count = ARRAY_LEN(template_fields),
-	.size = sizeof(struct body_template),
 };
 
 static const struct jv_field volume_fields[] = {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "api/routes.h"
+#include "sandbox/makeup.h"
 #include "sandbox/profile.h"
 #include "json/jv_decode.h"
 
@@ -47,10 +48,42 @@ struct body_volume {
 	uint64_t bytes;
 };
 
-struct body_template {
-	const char *name, *about, *from, *snapshot; /* but for name: NULL: absent */
+/* What can be said of a template. */
+struct body_traits {
+	const char *about; /* NULL: absent, as all texts */
 	struct body_resources resources;
 	struct jv_pairs env;
+	int level; /* enum profile_id */
+	struct body_security security;
+	struct makeup make;
+};
+#define BODY_ENV_VALUE_MAX (32u << 10)
+#define BODY_RESOURCES_FIELDS 4
+extern const struct jv_field body_resources_fields[BODY_RESOURCES_FIELDS];
+#define BODY_SECURITY_FIELDS PROFILE_KEY_COUNT
+extern const struct jv_field body_security_fields[BODY_SECURITY_FIELDS];
+#define BODY_TRAITS_ROWS(struct_, member_)                                                      \
+	JV_FIELD("description", STRING, struct_, member_.about, .flags = JV_NULLABLE,           \
+		 .max = TEMPLATE_ABOUT_MAX),                                                    \
+		JV_FIELD("resources", OBJECT, struct_, member_.resources, .flags = JV_NULLABLE, \
+			 .sub = body_resources_fields, .sub_count = BODY_RESOURCES_FIELDS),     \
+		JV_FIELD("env", PAIRS, struct_, member_.env, .flags = JV_NULLABLE,              \
+			 .max = SANDBOX_ENV_MAX, .text_max = BODY_ENV_VALUE_MAX),               \
+		JV_FIELD("securityLevel", CHOICE, struct_, member_.level,                       \
+			 .choices = profile_names,                                              \
+			 .help = "sandboxes of it are never less strict"),                      \
+		JV_FIELD("security", OBJECT, struct_, member_.security, .flags = JV_NULLABLE,   \
+			 .sub = body_security_fields, .sub_count = BODY_SECURITY_FIELDS,        \
+			 .help = "with securityLevel custom: see /profiles"),                   \
+		MAKEUP_ROWS(struct_, member_.make)
+
+struct body_template {
+	const char *name, *from, *snapshot; /* but for name: NULL: absent */
+	struct body_traits traits;
+};
+
+struct body_alias {
+	uint32_t version;
 };
 
 struct body_fork {
@@ -139,7 +172,7 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
-extern const struct route_body body_snapshot, body_fork, body_volume, body_template;
+extern const struct route_body body_snapshot, body_fork, body_volume, body_template, body_alias;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,
@@ -147,4 +180,7 @@ extern const struct route_body body_sandbox, body_patch, body_execute, body_exec
 
 /* The services' form of a map, in the arena. NULL without memory, or when it is empty. */
 struct arena;
+/* What a profile asks of the launcher: enum template_flag. False after 400. */
+bool call_profile(struct api_call *c, int level, const struct body_security *security,
+		  uint32_t *ret);
 const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from);

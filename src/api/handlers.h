@@ -32,6 +32,14 @@ void api_volume_delete(struct api_call *c);
 void api_build_file_get(struct api_call *c);
 void api_build_file_put(struct api_call *c);
 /* templates.c */
+struct body_traits;
+struct template_traits;
+/* False after 400. Borrowed from the body and the request's memory. */
+bool api_template_traits(struct api_call *c, const struct body_traits *body,
+			 struct template_traits *ret);
+void api_alias_put(struct api_call *c);
+void api_alias_list(struct api_call *c);
+void api_alias_delete(struct api_call *c);
 void api_template_create(struct api_call *c);
 void api_template_list(struct api_call *c);
 void api_template_get(struct api_call *c);

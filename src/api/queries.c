@@ -34,6 +34,11 @@ static const char *const usage_formats[] = { "json", "csv", NULL };
 static const char *const encodings[] = { "text", "base64", NULL };
 
 const struct route_query query_page[] = { PAGE(500), { 0 } };
+const struct route_query query_templates[] = {
+	{ "builtIn", QUERY_BOOL, 0, 0, NULL, "those that every server has, instead" },
+	PAGE(500),
+	{ 0 },
+};
 const struct route_query query_keys[] = { PAGE(1000), { 0 } };
 const struct route_query query_sandboxes[] = {
 	{ "status", QUERY_TEXT, 0, 0, NULL,

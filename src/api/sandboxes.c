@@ -37,15 +37,24 @@ static void reply_info(struct api_call *c, int status, const struct sandbox_info
 
 /* ---- making ---- */
 
-static bool choose_security(struct api_call *c, const struct body_sandbox *body, uint32_t *ret)
+/* Who asks for more isolation or for a network must not get less, or none, without a word. */
+bool call_profile(struct api_call *c, int level, const struct body_security *security,
+		  uint32_t *ret)
 {
+	const char *missing = profile_unavailable((enum profile_id)level);
+
+	if (missing) {
+		problem_field(c, "securityLevel", "securityLevel '%s' cannot be had: %s",
+			      profiles[level].name, missing);
+		return false;
+	}
 	for (unsigned key = 0; key < PROFILE_KEY_COUNT; key++) {
-		const char *choice = body->security.chosen[key];
+		const char *choice = security->chosen[key];
 		struct err err = { 0 };
 
 		if (!choice)
 			continue;
-		if (body->level != PROFILE_ID_CUSTOM) {
+		if (level != PROFILE_ID_CUSTOM) {
 			problem_field(c, "security", "only securityLevel 'custom' takes settings");
 			return false;
 		}
@@ -57,19 +66,12 @@ static bool choose_security(struct api_call *c, const struct body_sandbox *body,
 	return true;
 }
 
-/* Who asks for more isolation or for a network must not get less, or none, without a word. */
 static bool check_level(struct api_call *c, const struct body_sandbox *body,
 			struct sandbox_request *req)
 {
 	const char *network = jv_text(body->network);
-	const char *missing = profile_unavailable(body->level);
 
-	if (missing) {
-		problem_field(c, "securityLevel", "securityLevel '%s' cannot be had: %s",
-			      profiles[body->level].name, missing);
-		return false;
-	}
-	if (!choose_security(c, body, &req->strict))
+	if (!call_profile(c, body->level, &body->security, &req->strict))
 		return false;
 	req->profile = (uint8_t)body->level;
 	if (jv_kind(body->network) != JV_ABSENT && jv_kind(body->network) != JV_NULL &&
@@ -87,8 +89,8 @@ static bool find_template(struct api_call *c, const struct body_sandbox *body, c
 	const char *name = body->template ? body->template : body->runtime;
 	const struct template_row *row = template_find(name ? name : "");
 
-	if (body->template && body->runtime &&
-	    template_find(body->template) != template_find(body->runtime)) {
+	if (body->template && body->runtime && strcmp(body->template, body->runtime) != 0 &&
+	    (!row || row != template_find(body->runtime))) {
 		problem_field(c, "runtime",
 			      "template and runtime are two names of one thing: give "
 			      "one of them");

@@ -114,7 +114,35 @@ static const struct schema_field template[] = {
 	FIELD("resources", OBJECT | NIL, .ref = "Resources", .help = "null: as configured"),
 	FIELD("envNames", STRINGS),
 	FIELD("layers", INT, .help = "of files that it brings"),
+	FIELD("source", STRING, .help = "where its root is from: host, or the name of an image"),
+	FIELD("securityLevel", STRING),
+	FIELD("user", STRING | NIL, .help = "of commands that name none; null: the box's own"),
+	FIELD("workdir", STRING | NIL),
+	FIELD("writableRoot", BOOL),
+	FIELD("writablePaths", STRINGS),
+	FIELD("preload", STRINGS),
+	FIELD("start", OBJECT | NIL, .ref = "TemplateStart"),
 	FIELD("createdAt", TIME | NIL),
+};
+
+static const struct schema_field template_start[] = {
+	FIELD("command", STRING),
+	FIELD("readyCommand", STRING | NIL),
+	FIELD("readyPort", INT | NIL),
+	FIELD("readyHttp", STRING | NIL),
+	FIELD("timeout", NUMBER, .help = "seconds"),
+};
+
+static const struct schema_field alias[] = {
+	FIELD("name", STRING, .help = "NAME:ALIAS: usable wherever a template is named"),
+	FIELD("alias", STRING),
+	FIELD("template", STRING, .help = "what it stands for: NAME:VERSION"),
+	FIELD("createdAt", TIME),
+	FIELD("updatedAt", TIME),
+};
+
+static const struct schema_field alias_list[] = {
+	FIELD("items", LIST, .ref = "Alias"),
 };
 
 static const struct schema_field template_list[] = {
@@ -141,6 +169,10 @@ static const struct schema list[] = {
 	SCHEMA("Volume", "A file system that outlives sandboxes", volume),
 	SCHEMA("VolumeList", "A page of volumes, newest first", volume_list),
 	SCHEMA("Template", "What sandboxes are made of", template),
+	SCHEMA("TemplateStart", "What runs from the beginning, and when it is ready",
+	       template_start),
+	SCHEMA("Alias", "Another name of a template's version", alias),
+	SCHEMA("AliasList", "The aliases of a template", alias_list),
 	SCHEMA("TemplateList", "A page of templates, newest first", template_list),
 	SCHEMA("RuntimeList", "The built-in templates", runtime_list),
 };

@@ -270,6 +270,16 @@ struct object *objects_search(struct objects *t,
 	return NULL;
 }
 
+struct object *objects_search_all(struct objects *t,
+				  bool (*is_it)(const struct object *o, const void *arg),
+				  const void *arg)
+{
+	LIST_FOREACH (&t->list, o, struct object, node)
+		if (is_it(o, arg))
+			return o;
+	return NULL;
+}
+
 void objects_each(struct objects *t, void (*each)(void *user, struct object *o), void *user)
 {
 	LIST_FOREACH (&t->list, o, struct object, node)

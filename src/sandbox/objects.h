@@ -23,6 +23,7 @@ enum object_set {
 	OBJECTS_SNAPSHOT,
 	OBJECTS_VOLUME,
 	OBJECTS_TEMPLATE,
+	OBJECTS_ALIAS,
 	OBJECTS_BUILD_FILE, /* build_files.h */
 	OBJECTS_COUNT
 };
@@ -87,6 +88,10 @@ size_t objects_list(const struct objects *t, const struct object_filter *f, stru
 struct object *objects_search(struct objects *t,
 			      bool (*is_it)(const struct object *o, const void *arg),
 			      const void *arg);
+/* Also those that the store has not taken yet. */
+struct object *objects_search_all(struct objects *t,
+				  bool (*is_it)(const struct object *o, const void *arg),
+				  const void *arg);
 void objects_each(struct objects *t, void (*each)(void *user, struct object *o), void *user);
 
 /* err NULL: done. o is NULL after a failure, and after a removal. */

@@ -21,6 +21,7 @@
 #include "sandbox/pool.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_alias.h"
 #include "sandbox/template_own.h"
 #include "sandbox/volume.h"
 
@@ -321,6 +322,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_SNAPSHOT] = &snapshot_kind,
 		[OBJECTS_VOLUME] = &volume_kind,
 		[OBJECTS_TEMPLATE] = &template_kind,
+		[OBJECTS_ALIAS] = &alias_kind,
 		[OBJECTS_BUILD_FILE] = &build_file_kind,
 	};
 	int r = 0;

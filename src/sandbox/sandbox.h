@@ -44,9 +44,9 @@ struct sandbox_settings { /* from the configuration */
 	uint32_t pool_min;     /* boxes that wait: of the default template, */
 	uint32_t pool_max;     /* and at most of any without a pool of its own */
 	uint32_t pool_quiet_ms;
-	struct quota quota; /* of every owner: 0 is no limit */
-	int spool_fd;       /* borrowed: directory of output that outlives us */
-	int files_fd;       /* borrowed: directory of archives for builds; -1: none */
+	struct quota quota;     /* of every owner: 0 is no limit */
+	int spool_fd;           /* borrowed: directory of output that outlives us */
+	int files_fd;           /* borrowed: directory of archives for builds; -1: none */
 	const char *images_dir; /* borrowed: of root_import(); NULL: there is none */
 	uint64_t image_bytes;   /* most that an image may unpack to */
 };
@@ -93,15 +93,16 @@ struct sandbox_pair {
 
 struct sandbox_request { /* borrowed for the call */
 	const char *owner;
-	const char *key_id;          /* whose key asked; NULL: none's */
-	const char *name;            /* "": none; unique among the owner's live ones */
-	bool get_or_create;          /* with a name: the live one of that name, if there is one */
-	const char *template;        /* "": the default */
-	uint8_t profile;             /* enum profile_id */
-	uint32_t strict;             /* of a custom one: enum template_flag */
-	const char *snapshot;        /* by id or name, instead of a template; NULL or "": none */
-	const struct sandbox *parent; /* what it is made of, instead of a template; NULL. Of forks */
-	const struct layers *layers;  /* with parent: all that lies on top */
+	const char *key_id;   /* whose key asked; NULL: none's */
+	const char *name;     /* "": none; unique among the owner's live ones */
+	bool get_or_create;   /* with a name: the live one of that name, if there is one */
+	const char *template; /* "": the default */
+	uint8_t profile;      /* enum profile_id */
+	uint32_t strict;      /* of a custom one: enum template_flag */
+	const char *snapshot; /* by id or name, instead of a template; NULL or "": none */
+	const struct sandbox
+		*parent;             /* what it is made of, instead of a template; NULL. Of forks */
+	const struct layers *layers; /* with parent: all that lies on top */
 	/* What it is made of, instead of a template's name, which is then for people; NULL. Of
 	 * builds. */
 	const struct template_own *model;
@@ -114,11 +115,11 @@ struct sandbox_request { /* borrowed for the call */
 			     with the daemon */
 	const struct sandbox_pair *env, *metadata;
 	size_t n_env, n_metadata;
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };
 
 /* err is NULL on success. sb is borrowed and may be gone by the next turn of the loop. */
 typedef void (*sandbox_cb)(void *user, struct sandbox *sb, const struct err *err);
-	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 
 /* Answers when the sandbox is running and in the store. EINVAL (a bad value, named), EEXIST (name),
  * EDQUOT (max_sandboxes), EUSERS (the owner's quota: quota.h), EAGAIN/ENOSPC/EROFS/EIO (the store),

@@ -13,6 +13,7 @@
 #include "sandbox/registry.h"
 #include "sandbox/row.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_alias.h"
 #include "json/jw.h"
 
 #define TEMPLATES_MAX 20000u
@@ -123,15 +124,24 @@ struct newest {
 	uint64_t version;
 };
 
+/* 0: it is none of that name. */
+static uint64_t version_of(const struct object *o, const char *owner, const char *name)
+{
+	size_t len = strlen(name);
+	uint64_t version;
+
+	if (strcmp(o->owner, owner) != 0 || strncmp(o->name, name, len) != 0 ||
+	    o->name[len] != ':' || parse_u64(o->name + len + 1, 1, VERSION_MAX, &version) < 0)
+		return 0;
+	return version;
+}
+
 static void look(void *user, struct object *o)
 {
 	struct newest *n = user;
-	size_t len = strlen(n->name);
-	uint64_t version;
+	uint64_t version = version_of(o, n->owner, n->name);
 
-	if (strcmp(o->owner, n->owner) == 0 && strncmp(o->name, n->name, len) == 0 &&
-	    o->name[len] == ':' && parse_u64(o->name + len + 1, 1, VERSION_MAX, &version) == 0 &&
-	    version > n->version) {
+	if (version > n->version) {
 		n->version = version;
 		n->found = o;
 	}
@@ -145,6 +155,31 @@ static struct newest find_newest(struct sandboxes *all, const char *owner, const
 	return n;
 }
 
+struct next {
+	const char *owner, *name;
+	uint64_t *version;
+};
+
+static bool count(const struct object *o, const void *arg)
+{
+	const struct next *n = arg;
+	uint64_t version = version_of(o, n->owner, n->name);
+
+	if (version >= *n->version)
+		*n->version = version + 1;
+	return false;
+}
+
+/* Behind those that are on their way, too. */
+static uint64_t next_version(struct sandboxes *all, const char *owner, const char *name)
+{
+	uint64_t version = 1;
+	struct next n = { owner, name, &version };
+
+	(void)objects_search_all(all->objects[OBJECTS_TEMPLATE], count, &n);
+	return version;
+}
+
 struct object *template_own_find(struct sandboxes *all, const char *owner, const char *name)
 {
 	static const char latest[] = ":latest";
@@ -152,8 +187,16 @@ struct object *template_own_find(struct sandboxes *all, const char *owner, const
 	char base[OBJECT_NAME_MAX + 1];
 	size_t n = strlen(name), tail = sizeof(latest) - 1;
 
+	const struct object *alias;
+
 	if (o || n == 0 || n > OBJECT_NAME_MAX)
 		return o;
+	alias = alias_find(all, owner, name);
+	if (alias) {
+		const struct template_alias *a = alias->data;
+
+		return objects_by_name(all->objects[OBJECTS_TEMPLATE], owner, a->template);
+	}
 	(void)str_copy(base, sizeof(base), name);
 	if (n > tail && strcmp(name + n - tail, latest) == 0)
 		base[n - tail] = '\0';
@@ -162,38 +205,34 @@ struct object *template_own_find(struct sandboxes *all, const char *owner, const
 
 /* ---- making ---- */
 
-/* What it begins with. */
-static int find_start(struct sandboxes *all, const struct template_wish *wish,
+static int begin_snapshot(const struct snapshot *s, struct template_own *t,
+			  const struct pairs **env, struct err *err)
+{
+	*env = &s->env;
+	t->bytes = s->bytes;
+	t->limits = s->limits;
+	t->make = s->kit.make;
+	t->layers = s->kit.layers;
+	for (unsigned i = 0; i < s->layers.n; i++)
+		if (layers_push(&t->layers, s->layers.ids[i]) < 0)
+			return err_set(err, EINVAL, "snapshot: it has too many layers");
+	return str_copy(t->base, sizeof(t->base), s->kit.runtime);
+}
+
+static int find_start(struct sandboxes *all, const char *owner, const char *from,
 		      struct template_own *t, const struct pairs **env, struct err *err)
 {
-	const struct template_row *row = template_find(wish->from);
+	const struct template_row *row = template_find(from);
 	const struct template_own *own;
-	const struct snapshot *s;
 	const struct object *o;
 
-	if (wish->snapshot[0] != '\0') {
-		o = objects_find(all->objects[OBJECTS_SNAPSHOT], wish->snapshot, wish->owner);
-		if (!o)
-			return err_set(err, EINVAL, "snapshot: there is no '%.64s'",
-				       wish->snapshot);
-		s = o->data;
-		*env = &s->env;
-		t->bytes = s->bytes;
-		t->limits = s->limits;
-		t->make = s->kit.make;
-		t->layers = s->kit.layers;
-		for (unsigned i = 0; i < s->layers.n; i++)
-			if (layers_push(&t->layers, s->layers.ids[i]) < 0)
-				return err_set(err, EINVAL, "snapshot: it has too many layers");
-		return str_copy(t->base, sizeof(t->base), s->kit.runtime);
-	}
 	if (row) {
 		t->limits = all->settings.limits;
 		return str_copy(t->base, sizeof(t->base), row->name);
 	}
-	o = template_own_find(all, wish->owner, wish->from);
+	o = template_own_find(all, owner, from);
 	if (!o)
-		return err_set(err, EINVAL, "from: there is no template '%.60s'", wish->from);
+		return err_set(err, EINVAL, "from: there is no template '%.60s'", from);
 	own = o->data;
 	*env = &own->env;
 	t->limits = own->limits;
@@ -204,38 +243,83 @@ static int find_start(struct sandboxes *all, const struct template_wish *wish,
 	return str_copy(t->base, sizeof(t->base), own->base);
 }
 
-int template_check_name(const char *name, struct err *err)
+int template_begin(struct sandboxes *all, const char *owner, const char *from, const char *snapshot,
+		   struct template_own *ret, struct err *err)
 {
-	int r = check_name(name, err);
+	struct template_own t = { 0 };
+	const struct pairs *env = NULL;
+	const struct object *o;
+	int r;
 
-	if (r == 0 && (strlen(name) > TEMPLATE_NAME_MAX || template_find(name)))
-		r = err_set(err, template_find(name) ? EEXIST : EINVAL,
-			    "name: '%.60s' is a built-in template's, or longer than %d", name,
-			    TEMPLATE_NAME_MAX);
-	return r;
+	if (snapshot[0] == '\0') {
+		r = find_start(all, owner, from, &t, &env, err);
+	} else {
+		o = objects_find(all->objects[OBJECTS_SNAPSHOT], snapshot, owner);
+		r = o ? begin_snapshot(o->data, &t, &env, err)
+		      : err_set(err, EINVAL, "snapshot: there is no '%.64s'", snapshot);
+	}
+	if (r < 0)
+		return r;
+	if (env && pairs_copy(env->items, env->len, &t.env) < 0)
+		return err_sys(err, ENOMEM, "template");
+	*ret = t;
+	return 0;
 }
 
-static int fill(struct sandboxes *all, const struct template_wish *wish, struct template_own *t,
-		struct err *err)
+/* What is said, over what there is. */
+static void apply_makeup(struct makeup *m, const struct makeup *said)
 {
-	const struct pairs *env = NULL;
-	struct limits limits = wish->limits;
-	int r = template_check_name(wish->name, err);
+	if (said->user)
+		m->user = said->user;
+	if (said->workdir)
+		m->workdir = said->workdir;
+	if (said->writable_root)
+		m->writable_root = true;
+	if (said->writable.len > 0)
+		m->writable = said->writable;
+	if (said->preload.len > 0)
+		m->preload = said->preload;
+	if (said->start.command)
+		m->start = said->start;
+	if (said->profile > m->profile)
+		m->profile = said->profile;
+	m->strict |= said->strict;
+}
 
-	if (r == 0)
-		r = check_env(wish->env, wish->n_env, err);
-	if (r == 0)
-		r = find_start(all, wish, t, &env, err);
+int template_apply(struct template_own *t, const struct template_traits *said, struct err *err)
+{
+	const struct template_row *row = template_find(t->base);
+	struct limits limits = said->limits;
+	struct pairs env;
+	int r = check_env(said->env, said->n_env, err);
+
 	if (r == 0)
 		r = spec_fill_limits(&limits, &t->limits, err);
 	if (r < 0)
 		return r;
 	t->limits = limits;
-	r = str_copy(t->about, sizeof(t->about), wish->about);
-	if (r == 0)
-		r = pairs_merge(env ? env->items : NULL, env ? env->len : 0, wish->env, wish->n_env,
-				&t->env);
-	return r < 0 ? err_sys(err, r, "template") : 0;
+	if (said->about && str_copy(t->about, sizeof(t->about), said->about) < 0)
+		return err_set(err, EINVAL, "description: at most %d bytes", TEMPLATE_ABOUT_MAX);
+	if (pairs_merge(t->env.items, t->env.len, said->env, said->n_env, &env) < 0)
+		return err_sys(err, ENOMEM, "template");
+	pairs_done(&t->env);
+	t->env = env;
+	apply_makeup(&t->make, &said->make);
+	return makeup_check(&t->make, row ? row->flags : 0, err);
+}
+
+int template_check_name(const char *name, struct err *err)
+{
+	int r = check_name(name, err);
+
+	/* Their addresses are others'. */
+	if (r == 0 && (strcmp(name, "builds") == 0 || strcmp(name, "files") == 0))
+		return err_set(err, EINVAL, "name: '%s' has another meaning", name);
+	if (r == 0 && (strlen(name) > TEMPLATE_NAME_MAX || template_find(name)))
+		r = err_set(err, template_find(name) ? EEXIST : EINVAL,
+			    "name: '%.60s' is a built-in template's, or longer than %d", name,
+			    TEMPLATE_NAME_MAX);
+	return r;
 }
 
 /* What is complete and may be called so. */
@@ -264,7 +348,7 @@ void template_put(struct sandboxes *all, const char *owner, const char *name,
 		return;
 	}
 	(void)str_format(full, sizeof(full), "%s:%llu", name,
-			 (unsigned long long)find_newest(all, owner, name).version + 1);
+			 (unsigned long long)next_version(all, owner, name));
 	objects_add(all->objects[OBJECTS_TEMPLATE],
 		    &(struct object_put){ .owner = owner, .name = full, .text = b.data }, cb, user);
 }
@@ -274,10 +358,27 @@ void template_create(struct sandboxes *all, const struct template_wish *wish, ob
 {
 	struct template_own t = { 0 };
 	struct err err = { 0 };
+	int r = template_check_name(wish->name, &err);
 
-	if (fill(all, wish, &t, &err) < 0)
+	if (r == 0)
+		r = template_begin(all, wish->owner, wish->from, wish->snapshot, &t, &err);
+	if (r == 0)
+		r = template_apply(&t, &wish->said, &err);
+	if (r < 0)
 		cb(user, NULL, &err);
 	else
 		template_put(all, wish->owner, wish->name, &t, cb, user);
 	pairs_done(&t.env);
+}
+
+void template_delete(struct sandboxes *all, const char *id, object_cb cb, void *user)
+{
+	struct objects *t = all->objects[OBJECTS_TEMPLATE];
+	const struct object *o = objects_find(t, id, NULL);
+	struct err err = { 0 };
+
+	if (o && alias_check_removal(all, o, &err) < 0)
+		cb(user, NULL, &err);
+	else
+		objects_remove(t, id, cb, user);
 }

@@ -1,5 +1,6 @@
-/* Templates of users: a built-in one with variables, limits and files of their own. They have
- * versions, name:1, name:2 and so on; the name alone, and name:latest, is the newest. */
+/* Templates of users: a built-in one with variables, limits, files and more of their own. They have
+ * versions, name:1, name:2 and so on; the name alone, and name:latest, is the newest. Other names
+ * for versions are aliases: template_alias.h. */
 #pragma once
 
 #include <stddef.h>
@@ -27,13 +28,26 @@ struct template_own { /* the data of its object */
 };
 extern const struct object_kind template_kind;
 
-struct template_wish { /* borrowed for the call */
-	const char *owner, *name, *about;
-	const char *from;     /* a built-in template or one of the owner's; "": the default */
-	const char *snapshot; /* its files, and what it was made of, instead of from; "": none */
-	struct limits limits; /* 0: as from has them */
-	const struct sandbox_pair *env; /* before those of from */
+/* What somebody says of a new one; all of it is borrowed. */
+struct template_traits {
+	const char *about;              /* NULL: nothing */
+	struct limits limits;           /* 0: as before */
+	const struct sandbox_pair *env; /* before those that there are */
 	size_t n_env;
+	struct makeup make; /* what is not said stays as before; a root is never said here */
+};
+/* What a new one begins with: a built-in template or one of the owner's ("": the default), or,
+ * unless that is "", a snapshot: its files, and what it was made of. Texts of make are borrowed for
+ * this turn of the loop, env is the caller's. EINVAL. */
+int template_begin(struct sandboxes *all, const char *owner, const char *from, const char *snapshot,
+		   struct template_own *ret, struct err *err);
+/* Says the traits of it; texts of make are borrowed. EINVAL. */
+int template_apply(struct template_own *t, const struct template_traits *said, struct err *err);
+
+struct template_wish { /* borrowed for the call */
+	const char *owner, *name;
+	const char *from, *snapshot; /* of template_begin() */
+	struct template_traits said;
 };
 /* A new version. EINVAL, EEXIST (the name of a built-in one), EDQUOT. */
 void template_create(struct sandboxes *all, const struct template_wish *wish, object_cb cb,
@@ -44,5 +58,7 @@ void template_put(struct sandboxes *all, const char *owner, const char *name,
 		  const struct template_own *t, object_cb cb, void *user);
 /* EINVAL, EEXIST: whether a template may be called so. */
 int template_check_name(const char *name, struct err *err);
-/* By name, name:version or id; NULL. Borrowed for this turn of the loop. */
+/* One that an alias stands for stays: EBUSY. */
+void template_delete(struct sandboxes *all, const char *id, object_cb cb, void *user);
+/* By name, name:version, name:alias or id; NULL. Borrowed for this turn of the loop. */
 struct object *template_own_find(struct sandboxes *all, const char *owner, const char *name);

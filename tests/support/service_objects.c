@@ -4,6 +4,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/template_alias.h"
 #include "sandbox/template_own.h"
 #include "sandbox/volume.h"
 
@@ -133,4 +134,37 @@ void template_create(struct sandboxes *all, const struct template_wish *wish, ob
 	(void)all;
 	(void)wish;
 	refuse(cb, user);
+}
+
+void template_delete(struct sandboxes *all, const char *id, object_cb cb, void *user)
+{
+	(void)all;
+	(void)id;
+	refuse(cb, user);
+}
+
+void alias_put(struct sandboxes *all, const char *owner, const char *name, const char *alias,
+	       uint64_t version, object_cb cb, void *user)
+{
+	(void)all;
+	(void)owner;
+	(void)name;
+	(void)alias;
+	(void)version;
+	refuse(cb, user);
+}
+
+struct object *alias_find(struct sandboxes *all, const char *owner, const char *full)
+{
+	(void)all;
+	(void)owner;
+	(void)full;
+	return NULL;
+}
+
+void objects_each(struct objects *t, void (*each)(void *user, struct object *o), void *user)
+{
+	(void)t;
+	(void)each;
+	(void)user;
 }
