@@ -172,7 +172,8 @@ const struct command commands[] = {
 		.name = "repl",
 		.operands = "[SANDBOX]",
 		.summary = "Type code and see what it gives, in a context that ends with it",
-		.details = "Without a sandbox one is made, and removed at the end of the input. Ctrl-C "
+		.details = "Without a sandbox one is made, and removed at the end of the input. "
+			   "Ctrl-C "
 			   "interrupts what runs, whose state is kept.\n",
 		.examples = "holt repl --language javascript\n"
 			    "holt repl build < cells.py\n",
@@ -313,9 +314,10 @@ const struct command commands[] = {
 		.name = "port forward",
 		.operands = "SANDBOX [LOCAL:]PORT...",
 		.summary = "Reach ports of a sandbox as ports of this machine",
-		.details = "Listens on 127.0.0.1 and carries each connection to the port inside, "
-			   "whatever it speaks, until Ctrl-C. LOCAL 0 takes any that is free.\n\n"
-			   "The port must be exposed. Whoever reaches the local one needs no key.\n",
+		.details =
+			"Listens on 127.0.0.1 and carries each connection to the port inside, "
+			"whatever it speaks, until Ctrl-C. LOCAL 0 takes any that is free.\n\n"
+			"The port must be exposed. Whoever reaches the local one needs no key.\n",
 		.examples = "holt port forward web 3000\n"
 			    "holt port forward db --expose 16379:6379\n",
 		.opts = port_forward_opts,
