@@ -63,6 +63,7 @@ struct config {
 	const char *otlp_endpoint;   /* NULL: no traces */
 	struct secret *otlp_headers; /* NULL: none */
 	uint32_t otlp_sample_milli;
+	uint64_t otlp_interval_ms;
 	const char *otlp_service;
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */

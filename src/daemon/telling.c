@@ -48,6 +48,7 @@ static int open_traces(struct telling *t, const struct telling_deps *deps, struc
 				  .headers = secret_reveal(c->otlp_headers, NULL),
 				  .service = c->otlp_service ? c->otlp_service : "holt",
 				  .version = HOLT_VERSION,
+				  .every_ms = (uint32_t)c->otlp_interval_ms,
 				  .sample = c->otlp_sample_milli / 1000.0 };
 	int r = c->otlp_endpoint ? otlp_create(&o, &t->otlp, err) : 0;
 

@@ -16,7 +16,7 @@
 #include "telemetry/trace.h"
 #include "json/jv.h"
 
-#define EVERY_MS 1000u
+#define EVERY_MS 2000u
 #define BACKOFF_MS 1000u
 #define TIMEOUT_MS 10000u
 #define ANSWER_MAX (64u << 10)

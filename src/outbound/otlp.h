@@ -29,7 +29,7 @@ struct otlp_options {
 	const char *service, *version;
 	double sample;       /* see trace.h */
 	uint32_t batch;      /* spans of one request; 0: OTLP_BATCH */
-	uint32_t every_ms;   /* a batch that is not full; 0: 1 s */
+	uint32_t every_ms;   /* a batch that is not full; 0: 2 s */
 	uint32_t backoff_ms; /* before the second try, twice as long before the third; 0: 1 s */
 };
 

@@ -152,24 +152,21 @@ int file_start(struct sandbox *sb, const struct guest_file *f, const struct file
 	return 0;
 }
 
-static const char *kind_name(enum guest_file_op kind)
-{
-	static const char *const names[FILE_OP_COUNT] = {
-		[FILE_STAT] = "stat",       [FILE_LIST] = "list",       [FILE_READ] = "read",
-		[FILE_WRITE] = "write",     [FILE_MKDIR] = "mkdir",     [FILE_RENAME] = "rename",
-		[FILE_REMOVE] = "remove",   [FILE_CHMOD] = "chmod",     [FILE_WATCH] = "watch",
-		[FILE_TAR_GET] = "tar_get", [FILE_TAR_PUT] = "tar_put", [FILE_FIND] = "find",
-		[FILE_GREP] = "grep",       [FILE_REPLACE] = "replace", [FILE_PORTS] = "ports",
-	};
-
-	return names[kind];
-}
-
 void file_trace(struct file_op *op, const struct trace_context *trace)
 {
-	op->span = span_begin(op->sb->all->tracer, trace, SPAN_INTERNAL, "file");
+	static const char *const names[FILE_OP_COUNT] = {
+		[FILE_STAT] = "file.stat",       [FILE_LIST] = "file.list",
+		[FILE_READ] = "file.read",       [FILE_WRITE] = "file.write",
+		[FILE_MKDIR] = "file.mkdir",     [FILE_RENAME] = "file.rename",
+		[FILE_REMOVE] = "file.remove",   [FILE_CHMOD] = "file.chmod",
+		[FILE_WATCH] = "file.watch",     [FILE_TAR_GET] = "file.tar_get",
+		[FILE_TAR_PUT] = "file.tar_put", [FILE_FIND] = "file.find",
+		[FILE_GREP] = "file.grep",       [FILE_REPLACE] = "file.replace",
+		[FILE_PORTS] = "file.ports",
+	};
+
+	op->span = span_begin(op->sb->all->tracer, trace, SPAN_INTERNAL, names[op->kind]);
 	span_str(op->span, "holt.sandbox.id", op->sb->id);
-	span_str(op->span, "holt.file.operation", kind_name(op->kind));
 }
 
 ssize_t file_send(struct file_op *op, const void *data, size_t n)
