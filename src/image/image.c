@@ -123,6 +123,8 @@ static int read_archive(struct image *i, uint64_t size, struct err *err)
 		if (n <= 0)
 			return n < 0 ? err_sys(err, errno, "image: read")
 				     : err_set(err, EBADMSG, "image: the archive is cut off");
+		if (total == 0 && n > 2 && memcmp(i->chunk, "\x1f\x8b", 2) == 0)
+			return err_set(err, ENOTSUP, "image: the archive is compressed: gunzip it");
 		total += (uint64_t)n;
 		if (total > HEADS_MAX + (uint64_t)ARCHIVE_PARTS_MAX * CHUNK)
 			return err_set(err, E2BIG, "image: the archive is in too many pieces");
