@@ -175,6 +175,27 @@ def test_figures_are_pictures_and_chart_data_without_being_asked_for(big):
     assert len(charts[4]["elements"]) == 2
 
 
+@needs("PIL")
+@needs("matplotlib")
+def test_pictures_of_libraries_come_in_their_own_forms(big):
+    py = Context(big)
+    main = py.run("from PIL import Image\nImage.new('RGB', (3, 2), 'red')", timeout=120)["results"][0]
+    assert base64.b64decode(main["png"])[:4] == b"\x89PNG"
+    shown = py.run("import io\nb = io.BytesIO()\nImage.new('RGB', (3, 2)).save(b, 'jpeg')\n"
+                   "display({'image/jpeg': b.getvalue()}, raw=True)", timeout=120)["results"][0]
+    assert base64.b64decode(shown["jpeg"])[:2] == b"\xff\xd8"
+    shown = py.run("import matplotlib\nmatplotlib.use('agg')\nfrom matplotlib.figure import Figure\n"
+                   "f = Figure(figsize=(1, 1)); b = io.BytesIO(); f.savefig(b, format='svg')\n"
+                   "display({'image/svg+xml': b.getvalue().decode()}, raw=True)", timeout=300)["results"][0]
+    assert "<svg" in shown["svg"]
+
+
+@needs("sympy")
+def test_a_formula_is_latex(big):
+    main = Context(big).run("import sympy\nsympy.Symbol('x') ** 2 / 3", timeout=300)["results"][0]
+    assert main["text"] == "x**2/3" and "x^{2}" in main["latex"]
+
+
 # --- JavaScript, TypeScript ---------------------------------------------------------------------
 
 
