@@ -41,8 +41,9 @@ struct http_cors {
 	bool credentials;           /* refused together with "*" */
 	const char *methods;        /* of a preflight; NULL: GET, HEAD, POST, PUT, PATCH, DELETE */
 	const char *headers; /* request headers that are allowed; NULL: Authorization, Content-Type,
-				Last-Event-ID, X-API-Key, X-Request-Id */
-	const char *expose;  /* answer headers that scripts may read; NULL: X-Request-Id */
+				Last-Event-ID, X-API-Key, X-Request-Id, traceparent, tracestate */
+	const char *expose;  /* answer headers that scripts may read; NULL: X-Request-Id,
+				traceparent */
 	unsigned max_age_s;  /* a preflight is good for; 0: 600 */
 };
 
