@@ -1,6 +1,8 @@
 """Packages: names that are none, the way out that is open for one call, and what it does not reach."""
 import http.server
 import json
+import shutil
+import socket
 import threading
 
 import pytest
@@ -98,6 +100,43 @@ def test_npm_installs_from_the_registry(sandbox):
     value = install(sandbox, "npm", "holtdemo@1.2.0", timeout="120s").must(200).json
     assert value["exitCode"] == 0, value
     assert sandbox.run("cd /workspace && node -e \"console.log(require('holtdemo'))\"")["stdout"] == "42\n"
+
+
+@pytest.fixture
+def named():
+    """A registry with a name: go asks no proxy for addresses of the loopback."""
+    name = socket.gethostname()
+    try:
+        made = Registry(name)
+    except OSError:
+        pytest.skip(f"'{name}' is no name of this machine's own")
+    yield made
+    made.close()
+
+
+def asked(registry, part):
+    return any(part in path for path, _ in registry.asked)
+
+
+@pytest.mark.parametrize("manager, package, part, program", [
+    ("cargo", "holtdemo@1.2.0", "/crates/holtdemo-1.2.0.crate", "~/.cargo/bin/holtdemo"),
+    ("go", "holt.example/holtdemo@v1.2.0", "/go/holt.example/holtdemo/@v/v1.2.0.zip", "~/go/bin/holtdemo"),
+])
+def test_cargo_and_go_fetch_build_and_install(named, manager, package, part, program):
+    if not shutil.which(manager, path="/usr/local/bin:/usr/bin"):
+        pytest.skip(f"boxes of this machine have no {manager}")
+    # A cargo from before 1.68 knows such a registry, but wants to be asked twice.
+    env = {"RUSTC_BOOTSTRAP": "1", "CARGO_UNSTABLE_SPARSE_REGISTRY": "true"}
+    with Daemon("--registry-cargo", f"{named.url}/index/", "--registry-go", f"{named.url}/go",
+                "--registry-allow-private") as daemon:
+        box = daemon.api.sandbox("base", env=env, **BOX)
+        value = install(box, manager, package, timeout="300s").must(200).json
+        assert value["exitCode"] == 0, value["stdout"] + value["stderr"]
+        assert asked(named, part)
+        assert box.run(program)["stdout"] == "42\n"
+        missing = install(box, manager, package.replace("holtdemo", "holtnothing"), timeout="300s").must(200).json
+        assert missing["exitCode"] != 0 and "holtnothing" in missing["stderr"], missing
+        box.delete().must(204)
 
 
 def test_what_is_not_there_fails_with_the_manager_s_own_words(sandbox):

@@ -1,4 +1,4 @@
-"""Registries of packages on this machine: as little of pip's and npm's as their clients ask for."""
+"""Registries of packages on this machine: as little of pip's, npm's, cargo's and go's as their clients ask for."""
 import base64
 import hashlib
 import http.server
@@ -31,10 +31,30 @@ def tarball(name, version, code):
     return data.getvalue()
 
 
+def crate(name, version, code):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as t:
+        manifest = f'[package]\nname = "{name}"\nversion = "{version}"\nedition = "2018"\n'
+        for path, text in (("Cargo.toml", manifest), ("src/main.rs", code)):
+            member = tarfile.TarInfo(f"{name}-{version}/{path}")
+            member.size = len(text)
+            t.addfile(member, io.BytesIO(text.encode()))
+    return data.getvalue()
+
+
+def module(path, version, code):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as z:
+        z.writestr(f"{path}@{version}/go.mod", f"module {path}\n")
+        z.writestr(f"{path}@{version}/main.go", code)
+    return data.getvalue()
+
+
 class Registry:
     """Knows one package, `holtdemo` 1.2, and remembers who asked for what."""
 
-    def __init__(self):
+    def __init__(self, host="127.0.0.1"):
+        """host: a name or address of this machine."""
         self.asked = []
         self.files = {}
         registry = self
@@ -60,10 +80,10 @@ class Registry:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((host, 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{host}:{self.port}"
         self.fill()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -80,6 +100,26 @@ class Registry:
                 "integrity": "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()}}}}
         self.files["/holtdemo"] = ("application/json", json.dumps(document).encode())
         self.files["/holtdemo/-/holtdemo-1.2.0.tgz"] = ("application/octet-stream", data)
+        self.fill_cargo()
+        self.fill_go()
+
+    def fill_cargo(self):
+        """A sparse index: where crates are, and one file for each name."""
+        data = crate("holtdemo", "1.2.0", 'fn main() { println!("42"); }\n')
+        config = {"dl": self.url + "/crates/{crate}-{version}.crate"}
+        line = {"name": "holtdemo", "vers": "1.2.0", "deps": [], "cksum": hashlib.sha256(data).hexdigest(),
+                "features": {}, "yanked": False}
+        self.files["/index/config.json"] = ("application/json", json.dumps(config).encode())
+        self.files["/index/ho/lt/holtdemo"] = ("text/plain", json.dumps(line).encode() + b"\n")
+        self.files["/crates/holtdemo-1.2.0.crate"] = ("application/gzip", data)
+
+    def fill_go(self):
+        path, version = "holt.example/holtdemo", "v1.2.0"
+        data = module(path, version, 'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println(42) }\n')
+        info = json.dumps({"Version": version, "Time": "2024-01-02T03:04:05Z"})
+        for name, text in (("list", f"{version}\n"), (f"{version}.info", info), (f"{version}.mod", f"module {path}\n")):
+            self.files[f"/go/{path}/@v/{name}"] = ("text/plain", text.encode())
+        self.files[f"/go/{path}/@v/{version}.zip"] = ("application/zip", data)
 
     def close(self):
         self.server.shutdown()
