@@ -167,8 +167,10 @@ class Daemon:
         """Deletes everything, stops, and insists that nothing is left."""
         try:
             self.delete_all()
-            # Much output takes the store a while; what it has not taken when the daemon ends stays for the next.
-            until(lambda: not [x for x in self.leftovers() if x.startswith("output ")], 60, "recording output")
+            # Much output takes the store a while, and large trees the launcher: what is not done when the daemon
+            # ends stays for the next.
+            until(lambda: not [x for x in self.leftovers() if x.startswith("output ") or "/.old." in x], 60,
+                  "recording output and removing files")
             self.stop()
             until(lambda: not self.leftovers(), 10, f"cleaning up {self.leftovers()}")
             assert self.complaints() == []
