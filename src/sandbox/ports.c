@@ -126,6 +126,7 @@ struct change {
 	struct sandbox *sb; /* owned reference */
 	struct port_info info;
 	bool is_removal;
+	bool is_coming; /* counted as one that will be exposed */
 	port_cb cb;
 	void *user;
 	struct err err;
@@ -149,6 +150,8 @@ static struct change *change_create(struct sandbox *sb, port_cb cb, void *user)
 
 static void change_free(struct change *c)
 {
+	if (c->is_coming)
+		c->sb->n_ports_coming--;
 	sandbox_unref(c->sb);
 	free(c);
 }
@@ -255,15 +258,18 @@ void port_expose(struct sandbox *sb, const struct port_info *port, port_cb cb, v
 		return;
 	c->info = *port;
 	c->info.created_ms = x ? x->info.created_ms : wall_ms(sb->all);
-	if (!x && sb->n_ports >= PORT_EXPOSED_MAX)
+	if (!x && sb->n_ports + sb->n_ports_coming >= PORT_EXPOSED_MAX)
 		(void)err_set(&c->err, EDQUOT, "%u ports of this sandbox are exposed, the limit",
 			      PORT_EXPOSED_MAX);
 	else if (sb->state == SANDBOX_STOPPING || !state_is_live(sb->state))
 		(void)err_set(&c->err, EBUSY, "the sandbox is ending");
-	if (c->err.code != 0)
+	if (c->err.code != 0) {
 		refuse(c);
-	else
-		submit(c);
+		return;
+	}
+	c->is_coming = !x;
+	sb->n_ports_coming += !x;
+	submit(c);
 }
 
 void port_close(struct sandbox *sb, uint16_t port, port_cb cb, void *user)
@@ -345,7 +351,7 @@ struct port_use {
 	uint32_t op; /* while it is being made; 0: it is */
 	bool is_busy;
 	bool is_listener, is_up;
-	int fd; /* owned: came, and done() has not */
+	int fd;         /* owned: came, and done() has not */
 	uint64_t bytes; /* that are counted */
 	const struct port_use_ops *ops;
 	void *user;

@@ -215,7 +215,7 @@ struct sandbox {
 	size_t n_file_ops;
 	struct list ports;     /* owned struct exposure */
 	struct list port_uses; /* owned */
-	size_t n_ports, n_port_uses, n_port_busy;
+	size_t n_ports, n_ports_coming, n_port_uses, n_port_busy;
 	struct list contexts; /* owned */
 	size_t n_contexts;
 	size_t n_quiet; /* contexts that wait: their execution and its reader are no use of it */
