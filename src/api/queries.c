@@ -47,6 +47,7 @@ const struct route_query query_sandboxes[] = {
 	{ "name", QUERY_TEXT, 0, 0, NULL, "only the one of that name" },
 	{ "metadata.", QUERY_TEXT, 0, 0, NULL,
 	  "metadata.KEY=VALUE: only those with that metadata; up to 16" },
+	{ "usage", QUERY_BOOL, 0, 0, NULL, "with what each takes just now" },
 	PAGE(500),
 	{ 0 },
 };

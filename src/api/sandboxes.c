@@ -10,6 +10,7 @@
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/sandbox_json.h"
+#include "api/sandbox_usage.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -264,9 +265,14 @@ static void listed(void *user, const struct sandbox_info *infos, size_t n, bool 
 	struct api_call *c = user;
 	struct jw w = jw_begin(&b);
 	size_t told = 0;
+	bool usage = false;
 
 	if (err)
 		return problem_reply(c, err);
+	if (!call_query_bool(c, "usage", &usage))
+		return;
+	if (usage)
+		return sandbox_usage_page(c, infos, n, more);
 	jw_object_begin(&w);
 	jw_key(&w, "items");
 	jw_array_begin(&w);

@@ -55,6 +55,8 @@ static const struct schema_field sandbox[] = {
 	FIELD("start", STRING, .choices = starts, .help = "warm: it came from the pool"),
 	FIELD("timings", OBJECT | NIL, .ref = "Timings"),
 	FIELD("endpoints", MAP, .help = "paths of what can be asked of it"),
+	FIELD("usage", OBJECT | NIL, .ref = "SandboxUsage", .optional = 1,
+	      .help = "of a list with ?usage=true; null: it has no box"),
 };
 
 static const struct schema_field sandbox_list[] = {
