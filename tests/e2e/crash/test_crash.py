@@ -10,7 +10,7 @@ from support import machine
 from support.daemon import IS_ROOT, Daemon
 from world import World
 
-ROUNDS = int(os.environ.get("ROUNDS", "20"))
+ROUNDS = int(os.environ.get("ROUNDS", "10"))
 SEED = os.environ.get("SEED") or str(random.randrange(1 << 32))
 VICTIMS = [("daemon",), ("launcher",), ("daemon", "launcher")]
 if IS_ROOT:
