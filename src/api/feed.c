@@ -21,6 +21,7 @@ struct feed {
 	void (*done)(void *user, int r);
 	void *user;
 	bool eof;
+	bool is_taken; /* and on its way to the box */
 	char sandbox_id[ID_LEN + 1];
 	size_t len, at;
 	char data[];
@@ -35,7 +36,7 @@ static void feed_free(struct feed *f)
 	free(f);
 }
 
-/* 1: all taken, 0: must wait for room, -errno. */
+/* 1: all taken, 0: must wait for room, -errno. Not again after 1. */
 static int push(struct execution *x, const char *data, size_t n, size_t *at, bool eof)
 {
 	while (*at < n) {
@@ -54,6 +55,15 @@ static int push(struct execution *x, const char *data, size_t n, size_t *at, boo
 		return r == -EAGAIN ? 0 : r < 0 ? r : 1;
 	}
 	return 1;
+}
+
+/* 1: all of it is in the box. What is only taken would be lost with this process. */
+static int move(struct feed *f)
+{
+	int r = f->is_taken ? 1 : push(f->x, f->data, f->len, &f->at, f->eof);
+
+	f->is_taken = r > 0;
+	return r > 0 && !exec_stdin_is_sent(f->x) ? 0 : r;
 }
 
 static struct feed *first_of(struct api *api, const struct execution *x)
@@ -109,7 +119,7 @@ static void room(void *user)
 	struct execution *x = exec_ref(f->x);
 
 	for (f = first_of(api, x); f; f = first_of(api, x)) {
-		int r = push(x, f->data, f->len, &f->at, f->eof);
+		int r = move(f);
 
 		if (r == 0) {
 			exec_on_room(x, room, f);
@@ -165,6 +175,7 @@ int feed_start(struct api *api, struct execution *x, const void *data, size_t n,
 	struct line line;
 	size_t at = 0;
 	struct feed *f;
+	bool is_taken;
 	int r = 0;
 
 	exec_info(x, &info);
@@ -175,19 +186,21 @@ int feed_start(struct api *api, struct execution *x, const void *data, size_t n,
 		return -EAGAIN;
 	if (line.execution == 0 && n <= FEED_PIECE) /* is taken whole or not at all */
 		r = push(x, data, n, &at, eof);
-	if (r != 0)
+	is_taken = r > 0;
+	if (r < 0 || (is_taken && exec_stdin_is_sent(x)))
 		return r;
 	/* Before any of it is taken: who is told that it was not may send it again. */
 	r = feed_create(api, x, data, n, &f);
 	if (r < 0)
-		return r;
+		return is_taken ? 1 : r; /* NOTE: without memory nobody can wait for it */
+	f->eof = eof;
+	f->is_taken = is_taken;
 	if (line.execution == 0)
-		r = push(x, f->data, n, &f->at, eof);
+		r = move(f);
 	if (r != 0) {
 		feed_free(f);
 		return r;
 	}
-	f->eof = eof;
 	f->done = done;
 	f->user = user;
 	list_push_back(&api->feeds, &f->node);

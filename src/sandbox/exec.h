@@ -124,6 +124,9 @@ void exec_reader_close(struct exec_reader *r); /* takes NULL */
 #define EXEC_STDIN_MAX (256u << 10)
 int exec_stdin(struct execution *x, const void *data, size_t n);
 int exec_stdin_end(struct execution *x);
+/* All of what was taken is in its box, where it outlives this process; else `room` is called when
+ * that may have changed. */
+bool exec_stdin_is_sent(const struct execution *x);
 void exec_on_room(struct execution *x, void (*room)(void *user), void *user); /* one at a time */
 int exec_signal(struct execution *x, int signo, bool tree);
 int exec_resize(struct execution *x, uint16_t rows, uint16_t cols); /* -ENOTTY */

@@ -116,6 +116,7 @@ bool executions_retry(struct sandboxes *all);
 void executions_interrupt(struct sandbox *sb, const char *reason);
 void executions_unbind(struct sandbox *sb);
 void executions_fail_cut(struct sandbox *sb);
+void executions_feed(struct sandbox *sb); /* the box takes input (again): what waits is sent */
 
 /* ---- recovery (execution_recover.c) ---- */
 

@@ -55,7 +55,14 @@ static void pump(struct execution *x)
 		x->is_in_ending = false;
 		(void)guest_stdin(x->sb->guest, x->guest_id, NULL, 0);
 	}
+	x->sb->waits_for_flush |= guest_wants_write(x->sb->guest);
 	link_kick(x->sb);
+}
+
+static void tell_room(struct execution *x)
+{
+	if (x->room && x->in.len <= EXEC_STDIN_MAX / 2)
+		x->room(x->room_user);
 }
 
 static void on_taken(void *user, uint64_t bytes)
@@ -64,8 +71,17 @@ static void on_taken(void *user, uint64_t bytes)
 
 	(void)bytes;
 	pump(x);
-	if (x->room && x->is_in_open && x->in.len <= EXEC_STDIN_MAX / 2)
-		x->room(x->room_user);
+	tell_room(x);
+}
+
+void executions_feed(struct sandbox *sb)
+{
+	LIST_FOREACH (&sb->executions, x, struct execution, node) {
+		if (!x->is_bound || x->state != EXECUTION_RUNNING)
+			continue;
+		pump(x);
+		tell_room(x);
+	}
 }
 
 const struct guest_callbacks execution_callbacks = {
@@ -118,6 +134,12 @@ int exec_stdin_end(struct execution *x)
 	x->is_in_ending = true;
 	pump(x);
 	return 0;
+}
+
+bool exec_stdin_is_sent(const struct execution *x)
+{
+	return x->in.len == 0 && !x->is_in_ending && x->sb && x->sb->guest &&
+	       !guest_wants_write(x->sb->guest);
 }
 
 void exec_on_room(struct execution *x, void (*room)(void *user), void *user)

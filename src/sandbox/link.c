@@ -43,6 +43,10 @@ static void on_io(void *user, unsigned events)
 	else if (sb->has_cut)
 		executions_fail_cut(sb);
 	sb->has_cut = false;
+	if (sb->waits_for_flush && sb->guest && !guest_wants_write(sb->guest)) {
+		sb->waits_for_flush = false;
+		executions_feed(sb);
+	}
 	link_kick(sb);
 	sandbox_unref(sb);
 }
@@ -51,6 +55,7 @@ static void on_said_all(struct sandbox *sb)
 {
 	sb->is_guest_ready = true;
 	executions_settle(sb);
+	executions_feed(sb);
 	recover_link_ready(sb);
 }
 

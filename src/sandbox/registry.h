@@ -205,6 +205,7 @@ struct sandbox {
 	uint32_t live_left;  /* executions that the box is still to tell of */
 	uint64_t lost_at_ms; /* when the connection went; 0: it did not */
 	bool has_cut;        /* executions lost their connection in this very dispatch */
+	bool waits_for_flush; /* input is in the queue of the box's socket */
 	unsigned relinks;
 	uint32_t oom_kills; /* as last seen */
 	struct usage usage;

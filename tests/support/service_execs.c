@@ -350,6 +350,11 @@ int exec_stdin_end(struct execution *x)
 	return 0;
 }
 
+bool exec_stdin_is_sent(const struct execution *x)
+{
+	return !x->all->stdin_unsent;
+}
+
 void exec_on_room(struct execution *x, void (*room)(void *user), void *user)
 {
 	x->room = room;

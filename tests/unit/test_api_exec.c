@@ -338,6 +338,37 @@ static void input_waits_in_line_until_the_program_reads(void **state)
 			rig_disconnect(&conns[i]);
 }
 
+/* An answer says that the box has it: what this process alone has would be lost with it. */
+static void input_is_answered_when_it_has_left(void **state)
+{
+	struct api_rig *rig = *state;
+	char id[ID_LEN + 1], what[160];
+	struct execution *x =
+		start(rig, "{\"command\":\"x\",\"background\":true,\"stdin\":true}", id);
+	struct rig_conn conns[2];
+
+	rig->service.stdin_unsent = true;
+	for (int i = 0; i < 2; i++) {
+		(void)str_format(what, sizeof(what), "POST " BOX "/executions/%s/stdin?eof=%d", id,
+				 i);
+		rig_connect(rig, &conns[i]);
+		rig_request(&conns[i], rig->user, what, "", 1);
+		rig_send(&conns[i], i ? "b" : "a", 1);
+		rig_settle(rig);
+	}
+	service_room(x);
+	rig_settle(rig);
+	assert_int_equal(conns[0].in.len, 0);
+	assert_string_equal(rig->service.stdin_text, "a");
+	rig->service.stdin_unsent = false;
+	service_room(x);
+	rig_until(&conns[0], "{\"bytes\":1,\"eof\":false}");
+	rig_until(&conns[1], "{\"bytes\":1,\"eof\":true}");
+	assert_string_equal(rig->service.stdin_text, "ab");
+	for (int i = 0; i < 2; i++)
+		rig_disconnect(&conns[i]);
+}
+
 /* What was sent stays when the client goes: a sandbox of programs that do not read must not make us
  * keep any amount of it. */
 static void a_sandbox_has_so_much_input_waiting_and_no_more(void **state)
@@ -562,6 +593,7 @@ int main(void)
 		RIG_TEST(a_client_that_leaves_ends_only_what_it_said_it_would),
 		RIG_TEST(standard_input_is_given_at_once_or_piece_by_piece),
 		RIG_TEST(input_waits_in_line_until_the_program_reads),
+		RIG_TEST(input_is_answered_when_it_has_left),
 		RIG_TEST(a_sandbox_has_so_much_input_waiting_and_no_more),
 		RIG_TEST(an_end_lets_go_of_those_who_wait_in_line),
 		RIG_TEST(an_execution_is_signalled_resized_cancelled_and_waited_for),
