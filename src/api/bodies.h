@@ -86,6 +86,15 @@ struct body_alias {
 	uint32_t version;
 };
 
+struct body_build {
+	const char *name, *from, *snapshot; /* but for name: NULL: absent */
+	struct body_traits traits;
+	struct jv_objects steps; /* struct build_step */
+	struct body_build_packages {
+		struct jv_strings pip, npm;
+	} packages;
+};
+
 struct body_fork {
 	uint32_t count;
 	const char *name; /* NULL: none */
@@ -172,7 +181,7 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
-extern const struct route_body body_snapshot, body_fork, body_volume, body_template, body_alias;
+extern const struct route_body body_snapshot, body_fork, body_volume, body_template, body_alias, body_build;
 extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,

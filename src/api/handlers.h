@@ -28,6 +28,14 @@ void api_volume_create(struct api_call *c);
 void api_volume_list(struct api_call *c);
 void api_volume_get(struct api_call *c);
 void api_volume_delete(struct api_call *c);
+/* builds.c */
+void api_build_create(struct api_call *c);
+void api_build_list(struct api_call *c);
+void api_build_get(struct api_call *c);
+void api_build_delete(struct api_call *c);
+void api_build_cache_delete(struct api_call *c);
+/* build_events.c */
+void api_build_events(struct api_call *c);
 /* build_files.c */
 void api_build_file_get(struct api_call *c);
 void api_build_file_put(struct api_call *c);

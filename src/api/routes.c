@@ -25,6 +25,10 @@
 static const char about_expose[] =
 	"A port of a sandbox is closed until it is exposed. The token is shown once; exposing the "
 	"port again makes another, and ends what the old one opened.";
+static const char about_build[] =
+	"Each step that changes files runs in a sandbox of its own, and what it has written is kept: "
+	"the same step on top of the same is not done again. The build goes on in the background; "
+	"when it is ready, there is a new version of the template.";
 static const char about_files[] =
 	"A tar archive, by the SHA-256 of its bytes: steps of builds copy from it. It counts as "
 	"the owner's disk, and goes when no build has needed it for a day.";
@@ -104,6 +108,19 @@ static const struct api_route routes[] = {
 	    &body_alias, "Let an alias stand for a version", "Alias"),
 	ROW("DELETE", V1 "/templates/:name/aliases/:alias", SCOPE_TEMPLATE, 0, api_alias_delete,
 	    NULL, "Remove an alias", NULL),
+	ROW("POST", V1 "/templates/builds", SCOPE_TEMPLATE, 0, api_build_create, &body_build,
+	    "Build a template by steps", "Build", .good = { 202 }, .rate = ROUTE_RATE_CREATE,
+	    .about = about_build),
+	ROW("GET", V1 "/templates/builds", SCOPE_TEMPLATE, 0, api_build_list, NULL,
+	    "List one's builds", "BuildList", .query = query_page),
+	ROW("GET", V1 "/templates/builds/:bid", SCOPE_TEMPLATE, 0, api_build_get, NULL,
+	    "One build, with the end of each step's output", "Build"),
+	ROW("GET", V1 "/templates/builds/:bid/events", SCOPE_TEMPLATE, 0, api_build_events, NULL,
+	    "Follow a build from its beginning to its end", NULL, .media = SSE),
+	ROW("DELETE", V1 "/templates/builds/:bid", SCOPE_TEMPLATE, 0, api_build_delete, NULL,
+	    "Cancel a build, or forget one that is over", NULL, .good = { 204 }),
+	ROW("DELETE", V1 "/templates/cache", SCOPE_TEMPLATE, 0, api_build_cache_delete, NULL,
+	    "Forget what steps of one's builds have made", NULL),
 	ROW("GET", V1 "/templates/files/:hash", SCOPE_TEMPLATE, 0, api_build_file_get, NULL,
 	    "Whether an archive to copy from is there", "TemplateFile"),
 	ROW("PUT", V1 "/templates/files/:hash", SCOPE_TEMPLATE, 0, api_build_file_put, NULL,

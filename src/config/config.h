@@ -75,6 +75,7 @@ struct config {
 	int log_level;              /* enum log_level */
 	/* sandboxes */
 	uint32_t max_sandboxes;
+	uint32_t max_builds;
 	uint64_t sandbox_timeout_ms, sandbox_timeout_max_ms, sandbox_idle_timeout_ms;
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
 	uint64_t output_keep_bytes, max_output_bytes;

@@ -96,6 +96,8 @@ static const struct setting table[] = {
 
 	ROW("max_sandboxes", "MAX_SANDBOXES", "max-sandboxes", U32, max_sandboxes, .arg = "COUNT",
 	    .standard = "2000", .min = 1, .max = 1000000, .help = "live sandboxes at a time"),
+	ROW("max_builds", "MAX_BUILDS", "max-builds", U32, max_builds, .arg = "COUNT",
+	    .standard = "2", .min = 1, .max = 1000, .help = "builds of templates at a time"),
 	ROW("sandbox_timeout", "SANDBOX_TIMEOUT", "sandbox-timeout", DURATION, sandbox_timeout_ms,
 	    .arg = "TIME", .standard = "1h", .min = 1000, .max = 8760 * MS_HOUR,
 	    .help = "life of a sandbox that asks for nothing else"),

@@ -323,6 +323,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 		.quota_of = quota_of_user,
 		.quota_user = a,
 		.settings = { .max_sandboxes = c->max_sandboxes,
+			      .max_builds = c->max_builds,
 			      .timeout_ms = c->sandbox_timeout_ms,
 			      .timeout_max_ms = c->sandbox_timeout_max_ms,
 			      .idle_ms = c->sandbox_idle_timeout_ms,

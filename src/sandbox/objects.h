@@ -24,7 +24,9 @@ enum object_set {
 	OBJECTS_VOLUME,
 	OBJECTS_TEMPLATE,
 	OBJECTS_ALIAS,
-	OBJECTS_BUILD_FILE, /* build_files.h */
+	OBJECTS_BUILD,       /* build.h */
+	OBJECTS_BUILD_FILE,  /* build_files.h */
+	OBJECTS_BUILD_LAYER, /* build_cache.h */
 	OBJECTS_COUNT
 };
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/ask.h"
+#include "sandbox/build_cache.h"
 #include "sandbox/build_files.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
@@ -156,6 +157,7 @@ void sweep_run(struct sandboxes *all)
 		reaper_cut(all);
 	executions_clean_spool(all);
 	build_files_sweep(all);
+	build_cache_sweep(all);
 	if (!all->has_provider || !all->is_recovered || all->is_sweeping || all->recovery.is_active)
 		return;
 	all->is_sweeping = true;

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "sandbox/ask.h"
+#include "sandbox/build.h"
 #include "sandbox/execution.h"
 #include "sandbox/registry.h"
 #include "sandbox/row.h"
@@ -423,6 +424,7 @@ static void on_listed(void *user, const struct provider_reply *r)
 	recover_compare(all, r, true);
 	layers_sweep(all);
 	volumes_settle(all);
+	builds_settle(all);
 	ask_flush(all);
 	attach_more(all);
 	recover_check(all);

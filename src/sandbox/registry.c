@@ -14,6 +14,8 @@
 #include "provider/guest_client.h"
 #include "sandbox/announce.h"
 #include "sandbox/ask.h"
+#include "sandbox/build.h"
+#include "sandbox/build_cache.h"
 #include "sandbox/build_files.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
@@ -271,6 +273,8 @@ static int open_timers(struct sandboxes *all)
 		r = loop_timer_create(all->loop, on_sweep, all, &all->sweep);
 	if (r == 0)
 		r = loop_timer_create(all->loop, on_account, all, &all->account);
+	if (r == 0)
+		r = builds_create(all, &all->builds);
 	if (r == 0) {
 		loop_timer_start(all->sweep, SWEEP_MS, SWEEP_MS);
 		loop_timer_start(all->account, USAGE_EVERY_MS, USAGE_EVERY_MS);
@@ -323,7 +327,9 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_VOLUME] = &volume_kind,
 		[OBJECTS_TEMPLATE] = &template_kind,
 		[OBJECTS_ALIAS] = &alias_kind,
+		[OBJECTS_BUILD] = &build_kind,
 		[OBJECTS_BUILD_FILE] = &build_file_kind,
+		[OBJECTS_BUILD_LAYER] = &build_entry_kind,
 	};
 	int r = 0;
 
@@ -370,6 +376,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	if (!all)
 		return NULL;
 	loop_task_cancel(&all->turn);
+	builds_stop(all);
 	while (!list_is_empty(&all->later)) {
 		struct later *l = LIST_ENTRY(all->later.next, struct later, node);
 
@@ -400,6 +407,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 		(void)objects_free(all->objects[i]);
 	LIST_FOREACH (&all->pending, p, struct pending, node)
 		p->drop(p);
+	(void)builds_free(all->builds);
 	(void)slots_free(all->slots);
 	layers_forget(all);
 	(void)quota_book_free(all->quota);

@@ -23,6 +23,7 @@
 #include "store/store.h"
 #include "telemetry/metrics.h"
 
+struct builds;
 struct events;
 struct execution;
 struct guest_client;
@@ -119,6 +120,7 @@ struct sandboxes {
 
 	struct map *layers;                     /* owned: how many name a layer, by its id */
 	struct slots *slots;                    /* owned: the launcher's templates */
+	struct builds *builds;                  /* owned */
 	struct objects *objects[OBJECTS_COUNT]; /* owned */
 
 	struct list pending; /* struct pending */

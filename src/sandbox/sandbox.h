@@ -45,6 +45,7 @@ struct sandbox_settings { /* from the configuration */
 	uint32_t pool_max;     /* and at most of any without a pool of its own */
 	uint32_t pool_quiet_ms;
 	struct quota quota;     /* of every owner: 0 is no limit */
+	uint32_t max_builds;    /* of templates, at once */
 	int spool_fd;           /* borrowed: directory of output that outlives us */
 	int files_fd;           /* borrowed: directory of archives for builds; -1: none */
 	const char *images_dir; /* borrowed: of root_import(); NULL: there is none */

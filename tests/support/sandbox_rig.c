@@ -109,6 +109,7 @@ void rig_open(struct sandbox_rig *rig)
 	make_spool(rig);
 	rig->settings = (struct sandbox_settings){
 		.max_sandboxes = 32,
+		.max_builds = 2,
 		.timeout_ms = 600000,
 		.timeout_max_ms = 3600000,
 		.exec_timeout_ms = 30000,

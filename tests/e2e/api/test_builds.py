@@ -3,6 +3,21 @@ import hashlib
 import io
 import tarfile
 
+import pytest
+
+from support.daemon import until
+
+
+@pytest.fixture(autouse=True)
+def clean(api, daemon):
+    """No template, build or cached step is left, and no layer of theirs."""
+    yield
+    for one in api.get("/templates").must(200).json["items"]:
+        if not one["builtIn"]:
+            api.delete(f"/templates/{one['id']}").must(204)
+    api.delete("/templates/cache").must(204)
+    until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")
+
 
 def tar_of(**files):
     """A tar with these files, and its SHA-256."""
@@ -33,8 +48,36 @@ def test_an_archive_is_there_once_it_was_sent_and_for_its_owner_alone(api, key_f
 def test_an_archive_of_another_sum_is_not_kept(api):
     data, _ = tar_of(a="one")
     wrong = "0" * 64
-    assert "SHA-256" in send(api, data, wrong).error(400)["message"]
+    assert "SHA-256" in send(api, data, wrong).error(400)
     assert not api.get(f"/templates/files/{wrong}").must(200).json["present"]
     for bad in ["x", "A" * 64, "0" * 65]:
         send(api, data, bad).error(400)
-        api.get(f"/templates/files/{bad}").error(400)
+        api.get(f"/templates/files/{bad}").error(400, field="hash")
+
+
+def build(api, name="own", **fields):
+    """Builds and waits for the end: the build, as it then is."""
+    made = api.post("/templates/builds", {"name": name, **fields}).must(202).json
+    with api.events("GET", f"/templates/builds/{made['id']}/events") as events:
+        for event in events:
+            if event.name == "end":
+                break
+    return api.get(f"/templates/builds/{made['id']}").must(200).json
+
+
+def run(*args, **more):
+    return {"type": "RUN", "args": list(args), **more}
+
+
+def test_steps_make_a_template(api):
+    data, hash = tar_of(**{"tool.txt": "copied\n"})
+    send(api, data, hash).must(201)
+    one = build(api, **{"from": "bash"}, steps=[
+        {"type": "ENV", "args": ["GREETING", "hello"]},
+        {"type": "WORKDIR", "args": ["/workspace/app"]},
+        run("echo $GREETING > made; pwd >> made"),
+        {"type": "COPY", "args": ["x", "."], "filesHash": hash},
+    ])
+    print(one)
+    assert one["status"] == "ready", one
+    assert one["template"] == "own:1"
