@@ -9,6 +9,8 @@
 #include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
+#include "sandbox/execution.h"
+#include "sandbox/prepare.h"
 #include "sandbox/profile.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
@@ -21,7 +23,6 @@ static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 {
 	struct sandboxes *all = sb->all;
 
-	slot_drop(all, sb->template_id);
 	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS(stage));
 	tracing_created(sb, err);
 	sandbox_set_state(sb, SANDBOX_FAILED);
@@ -31,7 +32,9 @@ static void fail(struct sandbox *sb, const char *stage, const struct err *err)
 	if (sb->box_id[0] != '\0' && !sb->is_died)
 		stop_stranger(all, sb->box_id);
 	sandbox_drop_layers(sb);
-	sandbox_unregister(sb);
+	executions_interrupt(sb, "the sandbox could not be made");
+	sb->is_recorded = true; /* there is nothing to record */
+	stop_forget(sb);
 }
 
 /* The box ended while the row was on its way: that the row is of a sandbox that failed must be
@@ -52,8 +55,6 @@ static void on_recorded(struct sandbox *sb, int r)
 	struct err err = record_error(r);
 	uint64_t now = clock_now_ns();
 
-	if (r == 0)
-		slot_drop(sb->all, sb->template_id);
 	if (sb->is_died && r == 0) {
 		fail_died(sb);
 		return;
@@ -70,6 +71,7 @@ static void on_recorded(struct sandbox *sb, int r)
 			LABELS(sb->is_warm ? "warm" : "cold"), (double)sb->total_us / 1e6);
 	sandbox_touch(sb);
 	reaper_note(sb);
+	prepare_record(sb);
 	sandbox_tell(sb, WAIT_CREATE, NULL);
 	if (!list_is_empty(&sb->waits[WAIT_END]))
 		stop_begin(sb, "deleted");
@@ -90,6 +92,16 @@ int create_take_box(struct sandbox *sb, struct launcher_box *box, struct err *er
 	return link_open(sb, TAKE_FD(box->sock), true, err);
 }
 
+static void on_prepared(struct sandbox *sb, const struct err *err)
+{
+	if (err) {
+		fail(sb, "start", err);
+		return;
+	}
+	ttl_begin(sb);
+	record_put(sb, SANDBOX_RUNNING, on_recorded);
+}
+
 static void on_claimed(void *user, const struct provider_reply *reply)
 {
 	struct sandbox *sb = user;
@@ -103,13 +115,13 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 		err = ask_error(reply);
 	else
 		r = create_take_box(sb, reply->box, &err);
+	slot_drop(sb->all, sb->template_id);
 	if (r < 0) {
 		fail(sb, "claim", &err);
 		return;
 	}
-	ttl_begin(sb);
 	tracing_claimed(sb);
-	record_put(sb, SANDBOX_RUNNING, on_recorded);
+	prepare_begin(sb, on_prepared);
 }
 
 /* What it is made of: a template, what a snapshot was taken of, or what another is. */

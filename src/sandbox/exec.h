@@ -54,6 +54,7 @@ struct exec_request { /* borrowed for the call */
 	uint64_t timeout_ms; /* 0: the default; a terminal and a background execution: none */
 	bool has_stdin;      /* stays open until exec_stdin() ends it */
 	bool background;     /* is recorded before the answer */
+	bool is_start;       /* of prepare.h: nobody else can use the sandbox yet */
 	uint16_t rows, cols; /* of a terminal */
 	size_t keep;         /* bytes of output; 0: the default */
 	const char *content; /* of a context: what is recorded, as JSON; NULL: the request */

@@ -164,7 +164,7 @@ static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
 			       (unsigned long long)(s->exec_timeout_max_ms / 1000));
 	if (ms > UINT32_MAX)
 		return err_set(err, EINVAL, "timeout: too large");
-	if (ms == 0 && req->kind != EXECUTION_PTY && !req->background)
+	if (ms == 0 && req->kind != EXECUTION_PTY && !req->background && !req->is_start)
 		ms = s->exec_timeout_ms < UINT32_MAX ? s->exec_timeout_ms : UINT32_MAX;
 	e->timeout_ms = (uint32_t)ms;
 	return 0;
@@ -205,9 +205,9 @@ static int translate(const struct sandbox *sb, const struct exec_request *req, s
 
 /* ---- starting ---- */
 
-static int check_room(const struct sandbox *sb, struct err *err)
+static int check_room(const struct sandbox *sb, const struct exec_request *req, struct err *err)
 {
-	int r = sandbox_check_usable(sb, err);
+	int r = req->is_start ? 0 : sandbox_check_usable(sb, err);
 
 	if (r < 0)
 		return r;
@@ -267,7 +267,8 @@ static struct execution *start(struct sandbox *sb, const struct exec_request *re
 	char id[ID_LEN + 1];
 	struct execution *x;
 
-	if (check_room(sb, err) < 0 || quota_take(sb->all, sb->owner, QUOTA_EXECUTIONS, 1, err) < 0)
+	if (check_room(sb, req, err) < 0 ||
+	    quota_take(sb->all, sb->owner, QUOTA_EXECUTIONS, 1, err) < 0)
 		return NULL;
 	id_make(id);
 	x = execution_alloc(sb->all, id);
@@ -327,7 +328,7 @@ void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, 
 		refuse(sb->all, cb, user, &err);
 		return;
 	}
-	if (req->background || req->kind == EXECUTION_PTY)
+	if ((req->background || req->kind == EXECUTION_PTY) && !req->is_start)
 		r = execution_record_start(x);
 	if (r < 0) { /* it runs already, and nobody is to know of it */
 		err = record_error(r);

@@ -470,10 +470,8 @@ static int use_begin(struct sandbox *sb, const struct port_use *like, struct por
 		     struct err *err)
 {
 	struct port_use *u;
-	int r = sandbox_check_usable(sb, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (sb->n_port_uses >= PORT_USES_MAX)
 		return err_set(err, EAGAIN, "%u connections to this sandbox are open, the limit",
 			       PORT_USES_MAX);
@@ -495,20 +493,29 @@ static int use_begin(struct sandbox *sb, const struct port_use *like, struct por
 	return 0;
 }
 
-int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
-	      struct port_use **ret, struct err *err)
+int port_dial_early(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
+		    struct port_use **ret, struct err *err)
 {
 	struct port_use like = { .sb = sb, .port = port, .ops = ops, .user = user };
 
 	return use_begin(sb, &like, ret, err);
 }
 
+int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
+	      struct port_use **ret, struct err *err)
+{
+	int r = sandbox_check_usable(sb, err);
+
+	return r < 0 ? r : port_dial_early(sb, port, ops, user, ret, err);
+}
+
 int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
 		struct port_use **ret, struct err *err)
 {
 	struct port_use like = { .sb = sb, .is_listener = true, .ops = ops, .user = user };
+	int r = sandbox_check_usable(sb, err);
 
-	return use_begin(sb, &like, ret, err);
+	return r < 0 ? r : use_begin(sb, &like, ret, err);
 }
 
 void port_use_set_busy(struct port_use *u, bool on)

@@ -52,6 +52,9 @@ int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
  * the sandbox is paused or ending; -EAGAIN. */
 int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
 	      struct port_use **ret, struct err *err);
+/* The same of a sandbox that is not there for others yet: see prepare.h. */
+int port_dial_early(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,
+		    struct port_use **ret, struct err *err);
 
 /* While it is busy the sandbox is not idle; a new one is. */
 void port_use_set_busy(struct port_use *u, bool on);

@@ -197,10 +197,7 @@ static void compare_missing(struct sandbox *sb)
 		return;
 	}
 	sandbox_set_reason(sb, is_old ? "its box ended while nobody watched" : "its box ended");
-	if (sb->state == SANDBOX_CREATING)
-		sb->is_died = true;
-	else
-		stop_failed(sb);
+	stop_died(sb);
 }
 
 static struct sandbox *next_to_compare(struct sandboxes *all)

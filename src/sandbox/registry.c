@@ -20,6 +20,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
+#include "sandbox/prepare.h"
 #include "sandbox/pool.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
@@ -388,6 +389,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 		f->all = NULL;
 	execution_drop_all(&all->strays);
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
+		prepare_drop(sb);
 		contexts_drop(sb);
 		files_drop(sb);
 		ports_drop(sb);

@@ -29,6 +29,7 @@ struct execution;
 struct guest_client;
 struct map;
 struct output_budget;
+struct prepare;
 struct slots;
 struct span;
 
@@ -93,8 +94,8 @@ struct sandboxes {
 	const struct store *store; /* borrowed */
 	struct metrics *metrics;   /* borrowed or NULL */
 	struct events *events;     /* borrowed or NULL */
-	struct sandbox_settings settings;
 	struct tracer *tracer;     /* borrowed or NULL */
+	struct sandbox_settings settings;
 	struct sandbox_clock clock;
 	struct quota_book *quota; /* owned */
 	struct map *kept;         /* owned, by owner: what they keep on the disk */
@@ -158,12 +159,14 @@ struct sandbox {
 	unsigned refs;
 	char id[ID_LEN + 1], box_id[ID_LEN + 1]; /* box_id "": none yet */
 	char owner[SANDBOX_OWNER_MAX + 1], name[SANDBOX_NAME_MAX + 1];
-	char key_id[ID_LEN + 1]; /* "": none */
+	char key_id[ID_LEN + 1];                 /* "": none */
 	char template[SANDBOX_TEMPLATE_MAX + 1]; /* as it was asked for: the kit has what it was */
 	struct kit kit;                          /* owned; its layers are held */
+	struct prepare *prepare;                 /* owned: what its start waits for; NULL */
+	char start_id[ID_LEN + 1];               /* of what was started, until it is recorded */
 	uint32_t template_id;                    /* while it is being created */
-	uint8_t profile;      /* enum profile_id */
-	uint32_t strict;      /* of a custom one: enum template_flag */
+	uint8_t profile;                         /* enum profile_id */
+	uint32_t strict;                         /* of a custom one: enum template_flag */
 	enum sandbox_state state;
 	char reason[SANDBOX_TEXT_MAX + 1];
 	struct limits limits;
@@ -275,6 +278,8 @@ void stop_destroy(struct sandbox *sb);                   /* STOPPING: (again) */
 void stop_failed(struct sandbox *sb);
 /* The same, and the box is destroyed. */
 void stop_kill(struct sandbox *sb);
+/* Its box is gone by itself, whatever the sandbox was about to be. */
+void stop_died(struct sandbox *sb);
 /* Its box is gone as asked for. */
 void stop_gone(struct sandbox *sb);
 /* Ended, recorded and without executions: leaves the registry. sb may be gone afterwards. */
@@ -331,11 +336,11 @@ void resume_linked(struct sandbox *sb); /* waits_for_link is over */
 
 /* ---- contexts ---- */
 
-void contexts_load(struct sandboxes *all); /* behind the executions */
+void contexts_load(struct sandboxes *all);                     /* behind the executions */
 int contexts_load_env(struct sandboxes *all, struct err *err); /* behind those; blocks */
 void contexts_forget(struct sandbox *sb); /* it has ended: nobody begins them anew */
-void contexts_drop(struct sandbox *sb);    /* without a word */
-void contexts_pause(struct sandbox *sb);   /* their clocks stand still */
+void contexts_drop(struct sandbox *sb);   /* without a word */
+void contexts_pause(struct sandbox *sb);  /* their clocks stand still */
 void contexts_resume(struct sandbox *sb);
 
 /* ---- files ---- */

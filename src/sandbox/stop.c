@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
+#include "sandbox/prepare.h"
 #include "sandbox/registry.h"
 
 static void on_end_recorded(struct sandbox *sb, int r)
@@ -41,6 +42,8 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 
 	(void)sandbox_ref(sb);
 	sandbox_set_state(sb, state);
+	(void)err_set(&err, EBUSY, "the sandbox has ended: %s", sb->reason);
+	prepare_cancel(sb, &err);
 	sb->ended_ms = wall_ms(sb->all);
 	sb->expires_at = 0;
 	sandbox_drop_box(sb);
@@ -50,7 +53,6 @@ static void end(struct sandbox *sb, enum sandbox_state state)
 	executions_interrupt(sb, sb->reason);
 	recover_settle(sb);
 	sandbox_drop_layers(sb);
-	(void)err_set(&err, EBUSY, "the sandbox has ended: %s", sb->reason);
 	stop_tell_waiting(sb, &err);
 	metrics_inc(sb->all->metrics, METRIC_SANDBOX_ENDS,
 		    LABELS(state == SANDBOX_STOPPED ? sb->reason : "failed"));
@@ -172,6 +174,12 @@ static void run_stop(struct later *l, bool is_over)
 	struct pending_stop *p = LIST_ENTRY(l, struct pending_stop, later);
 	enum sandbox_state s = p->sb->state;
 
+	struct err err = { 0 };
+
+	if (!is_over && s == SANDBOX_CREATING) { /* it is not to become one */
+		(void)err_set(&err, ECANCELED, "the sandbox was ended: %.200s", p->reason);
+		prepare_cancel(p->sb, &err);
+	}
 	if (!is_over && s != SANDBOX_CREATING && s != SANDBOX_STOPPING && state_is_live(s))
 		stop_begin(p->sb, p->reason);
 	sandbox_unref(p->sb);
@@ -231,6 +239,19 @@ static void set_death(struct sandbox *sb, int status, const struct box_usage *us
 		sandbox_set_reason(sb, "its box ended: exit status %d%s", WEXITSTATUS(status), why);
 }
 
+void stop_died(struct sandbox *sb)
+{
+	struct err err = { 0 };
+
+	if (sb->state != SANDBOX_CREATING) {
+		stop_failed(sb);
+		return;
+	}
+	sb->is_died = true;
+	(void)err_set(&err, EREMOTEIO, "start: %s", sb->reason);
+	prepare_cancel(sb, &err);
+}
+
 void sandboxes_box_died(struct sandboxes *all, const char *box_id, int status,
 			const struct box_usage *usage)
 {
@@ -241,8 +262,5 @@ void sandboxes_box_died(struct sandboxes *all, const char *box_id, int status,
 	set_death(sb, status, usage);
 	if (usage)
 		usage_box(sb, usage);
-	if (sb->state == SANDBOX_CREATING)
-		sb->is_died = true;
-	else
-		stop_failed(sb);
+	stop_died(sb);
 }

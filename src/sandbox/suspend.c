@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "sandbox/ask.h"
 #include "sandbox/execution.h"
+#include "sandbox/prepare.h"
 #include "sandbox/quota.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
@@ -153,8 +154,8 @@ void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user)
 /* No box: it waits for another try. */
 static void not_started(struct sandbox *sb, const struct err *err)
 {
-	slot_drop(sb->all, sb->template_id);
 	link_close(sb);
+	executions_interrupt(sb, "the sandbox could not be started");
 	if (sb->box_id[0] != '\0') {
 		sandbox_drop_box(sb);
 		stop_stranger(sb->all, sb->box_id);
@@ -175,10 +176,22 @@ static void on_started(struct sandbox *sb, int r)
 		not_started(sb, &err);
 		return;
 	}
-	slot_drop(sb->all, sb->template_id);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
 	reaper_note(sb);
+	prepare_record(sb);
 	sandbox_tell(sb, WAIT_START, NULL);
+}
+
+static void on_prepared(struct sandbox *sb, const struct err *err)
+{
+	if (sb->state != SANDBOX_STARTING)
+		return; /* it has ended, and who waits knows */
+	if (err) {
+		not_started(sb, err);
+	} else {
+		ttl_resume(sb);
+		record_put(sb, SANDBOX_RUNNING, on_started);
+	}
 }
 
 static void on_claimed(void *user, const struct provider_reply *reply)
@@ -187,8 +200,8 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	struct err err = { 0 };
 	int r = reply->code;
 
+	slot_drop(sb->all, sb->template_id);
 	if (sb->state != SANDBOX_STARTING) {
-		slot_drop(sb->all, sb->template_id);
 		if (r == 0) /* it was ended meanwhile */
 			stop_stranger(sb->all, reply->box->id);
 	} else {
@@ -199,8 +212,7 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 		if (r < 0) {
 			not_started(sb, &err);
 		} else {
-			ttl_resume(sb);
-			record_put(sb, SANDBOX_RUNNING, on_started);
+			prepare_begin(sb, on_prepared);
 		}
 	}
 	sandbox_unref(sb);
