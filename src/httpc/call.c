@@ -53,7 +53,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	int r;
 
 	(void)size; /* always 1 */
-	x->client->progress = true;
+	x->client->group->progress = true;
 	if (!is_success(x)) {
 		(void)buf_append(&x->body, data, n); /* beyond its ceiling nobody reads it */
 		return n;
@@ -202,7 +202,7 @@ static int start(struct httpc_call *x)
 		r = httpc_configure(x->client, x->easy);
 	if (r == 0 && !(set_target(x) && set_body(x) && set_limits(x) && set_callbacks(x)))
 		r = -ENOMEM;
-	if (r == 0 && curl_multi_add_handle(x->client->multi, x->easy) != CURLM_OK)
+	if (r == 0 && curl_multi_add_handle(x->client->group->multi, x->easy) != CURLM_OK)
 		r = -ENOMEM;
 	return r;
 }
@@ -229,7 +229,7 @@ struct httpc_call *httpc_call_free(struct httpc_call *call)
 	if (!call)
 		return NULL;
 	if (call->easy)
-		(void)curl_multi_remove_handle(call->client->multi, call->easy);
+		(void)curl_multi_remove_handle(call->client->group->multi, call->easy);
 	curl_easy_cleanup(call->easy);
 	if (call->headers) /* the first has the key, if there is one */
 		explicit_bzero(call->headers->data, strlen(call->headers->data));
@@ -242,13 +242,13 @@ struct httpc_call *httpc_call_free(struct httpc_call *call)
 /* --- moving it ----------------------------------------------------------------------------- */
 
 /* Whether a call is over that was not before. */
-static bool take_messages(struct httpc *c)
+static bool take_messages(struct httpc_group *g)
 {
 	bool any = false;
 	CURLMsg *m;
 	int left;
 
-	while ((m = curl_multi_info_read(c->multi, &left))) {
+	while ((m = curl_multi_info_read(g->multi, &left))) {
 		char *x = NULL;
 
 		if (m->msg != CURLMSG_DONE)
@@ -262,43 +262,49 @@ static bool take_messages(struct httpc *c)
 }
 
 /* *ret_any: a call is over, or a callback ran. */
-static int perform(struct httpc *c, bool *ret_any, struct err *err)
+static int perform(struct httpc_group *g, bool *ret_any, struct err *err)
 {
 	int running;
 	CURLMcode m;
 
-	c->progress = false;
-	m = curl_multi_perform(c->multi, &running);
+	g->progress = false;
+	m = curl_multi_perform(g->multi, &running);
 	if (m != CURLM_OK)
-		return err_set(err, EIO, "%s: %s", c->given, curl_multi_strerror(m));
-	*ret_any = take_messages(c) || c->progress;
+		return err_set(err, EIO, "HTTP client: %s", curl_multi_strerror(m));
+	*ret_any = take_messages(g) || g->progress;
 	return 0;
 }
 
-int httpc_turn(struct httpc *c, struct pollfd *fds, size_t n, int timeout_ms, struct err *err)
+int httpc_group_turn(struct httpc_group *g, struct pollfd *fds, size_t n, int timeout_ms,
+		     struct err *err)
 {
 	struct curl_waitfd wait[FDS_MAX];
 	unsigned count = 0;
 	bool any = false;
 	CURLMcode m;
-	int r = perform(c, &any, err);
+	int r = perform(g, &any, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n && count < FDS_MAX; i++)
 		if (fds[i].fd >= 0)
 			wait[count++] = (struct curl_waitfd){ fds[i].fd, fds[i].events, 0 };
-	m = curl_multi_poll(c->multi, wait, count,
+	m = curl_multi_poll(g->multi, wait, count,
 			    any              ? 0
 			    : timeout_ms < 0 ? 60000
 					     : timeout_ms,
 			    NULL);
 	if (m != CURLM_OK)
-		return err_set(err, EIO, "%s: %s", c->given, curl_multi_strerror(m));
+		return err_set(err, EIO, "HTTP client: %s", curl_multi_strerror(m));
 	/* curl does not tell of POLLHUP and POLLERR: they are asked for again. */
 	if (n > 0 && poll(fds, n, 0) < 0 && errno != EINTR)
 		return err_sys(err, errno, "poll");
-	return perform(c, &any, err);
+	return perform(g, &any, err);
+}
+
+int httpc_turn(struct httpc *c, struct pollfd *fds, size_t n, int timeout_ms, struct err *err)
+{
+	return httpc_group_turn(c->group, fds, n, timeout_ms, err);
 }
 
 bool httpc_is_over(const struct httpc_call *call)

@@ -35,8 +35,31 @@ static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
 	if (copy(o->url, &c->given) < 0 || copy(o->key, &c->key) < 0 ||
 	    copy(o->ca_file, &c->ca_file) < 0)
 		return err_sys(err, ENOMEM, "HTTP client");
-	c->multi = curl_multi_init();
-	return c->multi ? 0 : err_sys(err, ENOMEM, "HTTP client");
+	if (!o->group)
+		c->own = httpc_group_create();
+	c->group = o->group ? o->group : c->own;
+	return c->group ? 0 : err_sys(err, ENOMEM, "HTTP client");
+}
+
+struct httpc_group *httpc_group_create(void)
+{
+	struct httpc_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		g->multi = curl_multi_init();
+	return g->multi ? g : httpc_group_free(g);
+}
+
+struct httpc_group *httpc_group_free(struct httpc_group *g)
+{
+	if (!g)
+		return NULL;
+	if (g->multi)
+		(void)curl_multi_cleanup(g->multi);
+	free(g);
+	return NULL;
 }
 
 int httpc_create(const struct httpc_options *o, struct httpc **ret, struct err *err)
@@ -62,8 +85,7 @@ struct httpc *httpc_free(struct httpc *c)
 {
 	if (!c)
 		return NULL;
-	if (c->multi)
-		(void)curl_multi_cleanup(c->multi);
+	c->own = httpc_group_free(c->own);
 	if (c->key)
 		explicit_bzero(c->key, strlen(c->key));
 	free(c->key);
@@ -81,14 +103,17 @@ const char *httpc_url(const struct httpc *c)
 /* Before each connection, with the address that it goes to. */
 static curl_socket_t open_guarded(void *user, curlsocktype purpose, struct curl_sockaddr *addr)
 {
-	(void)user;
+	struct httpc *c = user;
+
 	(void)purpose;
-	if (!guard_is_public(&addr->addr))
+	if (!guard_is_public(&addr->addr)) {
+		c->was_refused = true;
 		return CURL_SOCKET_BAD;
+	}
 	return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 }
 
-int httpc_configure(const struct httpc *c, CURL *easy)
+int httpc_configure(struct httpc *c, CURL *easy)
 {
 	bool bad = false;
 
@@ -105,8 +130,12 @@ int httpc_configure(const struct httpc *c, CURL *easy)
 		bad |= curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
 	if (c->url.socket[0])
 		bad |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->url.socket);
-	if (c->public_only)
+	/* Or the end of a request would wait for a name server that does not answer. */
+	bad |= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	if (c->public_only) {
 		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_guarded);
+		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, c);
+	}
 	if (c->public_only) /* whose address would be the only one that is looked at */
 		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	if (c->url.loopback) /* a proxy's "localhost" is another machine */
@@ -138,6 +167,8 @@ int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const c
 {
 	long why = 0;
 
+	if (code == CURLE_COULDNT_CONNECT && c->was_refused)
+		return err_set(err, EACCES, "%s: not an address of the public internet", c->given);
 	if (code == CURLE_COULDNT_CONNECT) {
 		(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);
 		(void)err_sys(err, why > 0 ? (int)why : ECONNREFUSED, "connect to %s", c->given);

@@ -13,8 +13,9 @@
 #include "base/cleanup.h"
 
 struct err;
-struct httpc;      /* opaque: an address, a key, kept connections */
-struct httpc_call; /* opaque: one request under way */
+struct httpc;       /* opaque: an address, a key, kept connections */
+struct httpc_call;  /* opaque: one request under way */
+struct httpc_group; /* opaque: clients of several servers whose requests are moved together */
 
 #define HTTPC_NO_LIMIT UINT32_MAX
 #define HTTPC_ANSWER_MAX (64u << 20) /* of a collected answer that was given no max */
@@ -25,7 +26,12 @@ struct httpc_options {
 	const char *ca_file; /* certificates to trust (PEM); NULL: the system's */
 	uint32_t connect_ms; /* 0: 10 s */
 	bool public_only;    /* addresses of the public internet only, and no proxy: guard.h */
+	struct httpc_group *group; /* borrowed, outlives it; NULL: one of its own */
 };
+
+struct httpc_group *httpc_group_create(void); /* NULL without memory */
+/* No client may be left. Takes NULL, returns NULL. */
+struct httpc_group *httpc_group_free(struct httpc_group *g);
 
 /* Everything is copied. -EINVAL says what is wrong with the address or the key. */
 int httpc_create(const struct httpc_options *o, struct httpc **ret, struct err *err);
@@ -66,6 +72,9 @@ int httpc_begin(struct httpc *c, const struct httpc_request *req, struct httpc_c
 /* Waits until something happens or the time is over (-1: none), and moves what can be moved. Fills
  * revents of `fds`, whose negative descriptors are passed over. */
 int httpc_turn(struct httpc *c, struct pollfd *fds, size_t n, int timeout_ms, struct err *err);
+/* The same for all requests of a group. */
+int httpc_group_turn(struct httpc_group *g, struct pollfd *fds, size_t n, int timeout_ms,
+		     struct err *err);
 bool httpc_is_over(const struct httpc_call *call);
 void httpc_resume(struct httpc_call *call);
 int64_t httpc_size(const struct httpc_call *call); /* of the answer's body; -1: not told (yet) */

@@ -6,19 +6,25 @@
 #include "httpc/httpc.h"
 #include "httpc/url.h"
 
-struct httpc {
+struct httpc_group {
 	CURLM *multi;  /* owned */
-	char *given;   /* owned; the address as it was given */
-	char *key;     /* owned; NULL: none */
-	char *ca_file; /* owned; NULL: the system's */
-	long connect_ms;
-	bool public_only;
-	struct url url;
 	bool progress; /* a callback ran: what the caller wants to wait for may have changed */
 };
 
+struct httpc {
+	struct httpc_group *group; /* borrowed, or own */
+	struct httpc_group *own;   /* owned; NULL: it is in another's */
+	char *given;               /* owned; the address as it was given */
+	char *key;                 /* owned; NULL: none */
+	char *ca_file;             /* owned; NULL: the system's */
+	long connect_ms;
+	bool public_only;
+	bool was_refused; /* an address was not of the public internet */
+	struct url url;
+};
+
 /* The options that every connection of ours has. */
-int httpc_configure(const struct httpc *c, CURL *easy);
+int httpc_configure(struct httpc *c, CURL *easy);
 /* What curl's result means, with its own words where it has any. */
 int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const char *words,
 		       struct err *err);

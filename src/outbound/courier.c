@@ -1,12 +1,16 @@
 #include "outbound/courier.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/eventfd.h>
 
+#include "base/fd.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "httpc/httpc.h"
@@ -14,7 +18,7 @@
 #include "loop/loop.h"
 #include "telemetry/trace.h"
 
-#define TURN_MS 200 /* how long an end waits for a request that is under way */
+#define FAILED_MS 1000 /* libcurl could not: it is asked again after this */
 #define TRACE_HEADER "traceparent: "
 
 struct job {
@@ -28,16 +32,21 @@ struct job {
 	uint32_t timeout_ms;
 	bool public_only;
 	struct span *span; /* the loop's; NULL: none */
+	/* The thread's. */
+	struct httpc *client;
+	struct httpc_call *call;
 	struct courier_answer answer;
 };
 
 struct courier {
 	struct loop_wake *wake;
-	struct tracer *tracer; /* borrowed; NULL: none */
-	pthread_t threads[COURIER_THREADS];
-	unsigned n_threads;
+	struct tracer *tracer;     /* borrowed; NULL: none */
+	struct httpc_group *group; /* owned; the thread's */
+	struct list under_way;     /* the thread's */
+	int bell;                  /* owned: there is something to do for the thread */
+	pthread_t thread;
+	bool has_thread;
 	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t more;
 	struct list waiting, over;
 	size_t n; /* not called back */
 	bool is_stopping;
@@ -55,21 +64,13 @@ static void job_free(struct job *j)
 		explicit_bzero(j->headers[i], strlen(j->headers[i])); /* tokens are among them */
 		free(j->headers[i]);
 	}
+	j->call = httpc_call_free(j->call);
+	j->client = httpc_free(j->client);
 	buf_done(&j->answer.body);
 	free(j);
 }
 
 /* ---- on a thread ---- */
-
-static bool is_stopping(struct courier *c)
-{
-	bool on;
-
-	pthread_mutex_lock(&c->lock);
-	on = c->is_stopping;
-	pthread_mutex_unlock(&c->lock);
-	return on;
-}
 
 /* "public, max-age=300, must-revalidate" */
 static int64_t find_max_age(const char *text)
@@ -97,9 +98,11 @@ static int64_t find_seconds(const char *text)
 	return text && parse_i64(text, 0, INT32_MAX, &n) == 0 ? n : -1;
 }
 
-static int perform(struct courier *c, struct job *j, struct httpc *client)
+static int begin(struct courier *c, struct job *j)
 {
-	_cleanup_(httpc_call_free_p) struct httpc_call *call = NULL;
+	struct httpc_options o = { .url = j->base,
+				   .public_only = j->public_only,
+				   .group = c->group };
 	struct httpc_request req = { .method = j->method,
 				     .target = j->target,
 				     .headers = (const char *const *)j->headers,
@@ -108,56 +111,79 @@ static int perform(struct courier *c, struct job *j, struct httpc *client)
 				     .body_len = j->body_len,
 				     .max = j->max,
 				     .timeout_ms = j->timeout_ms };
-	struct courier_answer *a = &j->answer;
-	struct httpc_answer got = { 0 };
-	int r = httpc_begin(client, &req, &call, &a->err);
+	int r = httpc_create(&o, &j->client, &j->answer.err);
 
-	while (r == 0 && !httpc_is_over(call) && !is_stopping(c))
-		r = httpc_turn(client, NULL, 0, TURN_MS, &a->err);
-	if (r < 0)
-		return r;
-	if (!httpc_is_over(call))
-		return err_set(&a->err, ECANCELED, "the daemon is ending");
-	r = httpc_result(call, &got, &a->err);
-	a->status = got.status;
-	a->body = got.body;
-	a->max_age_s = find_max_age(httpc_header(call, "Cache-Control"));
-	a->retry_after_s = find_seconds(httpc_header(call, "Retry-After"));
-	return r;
+	return r < 0 ? r : httpc_begin(j->client, &req, &j->call, &j->answer.err);
 }
 
-static void run(struct courier *c, struct job *j)
+static void take_result(struct job *j)
 {
-	_cleanup_(httpc_free_p) struct httpc *client = NULL;
-	struct httpc_options o = { .url = j->base, .public_only = j->public_only };
-	int r = httpc_create(&o, &client, &j->answer.err);
+	struct courier_answer *a = &j->answer;
+	struct httpc_answer got = { 0 };
 
-	if (r == 0)
-		r = perform(c, j, client);
-	j->answer.r = r;
+	a->r = httpc_result(j->call, &got, &a->err);
+	a->status = got.status;
+	a->body = got.body;
+	a->max_age_s = find_max_age(httpc_header(j->call, "Cache-Control"));
+	a->retry_after_s = find_seconds(httpc_header(j->call, "Retry-After"));
+}
+
+/* What belongs to the thread is let go of there. */
+static void hand_over(struct courier *c, struct job *j)
+{
+	list_remove(&j->node);
+	j->call = httpc_call_free(j->call);
+	j->client = httpc_free(j->client);
+	pthread_mutex_lock(&c->lock);
+	list_push_back(&c->over, &j->node);
+	pthread_mutex_unlock(&c->lock);
+	loop_wake_send(c->wake);
+}
+
+/* What is new is begun. False: the end. */
+static bool take_in(struct courier *c)
+{
+	struct list fresh = LIST_INIT(fresh);
+	bool on;
+
+	pthread_mutex_lock(&c->lock);
+	on = !c->is_stopping;
+	LIST_FOREACH (&c->waiting, j, struct job, node) {
+		list_remove(&j->node);
+		list_push_back(&fresh, &j->node);
+	}
+	pthread_mutex_unlock(&c->lock);
+	LIST_FOREACH (&fresh, j, struct job, node) {
+		list_remove(&j->node);
+		list_push_back(&c->under_way, &j->node);
+		j->answer.r = on ? begin(c, j) : -ECANCELED;
+		if (j->answer.r < 0)
+			hand_over(c, j);
+	}
+	return on;
 }
 
 static void *work(void *user)
 {
 	struct courier *c = user;
+	struct pollfd fds = { .fd = c->bell, .events = POLLIN };
+	struct err err = { 0 };
+	eventfd_t rung;
 
-	pthread_mutex_lock(&c->lock);
-	while (!c->is_stopping) {
-		struct job *j;
-
-		if (list_is_empty(&c->waiting)) {
-			pthread_cond_wait(&c->more, &c->lock);
-			continue;
+	while (take_in(c)) {
+		if (httpc_group_turn(c->group, &fds, 1, -1, &err) < 0) {
+			log_debug("courier", "%s", err.text);
+			(void)poll(&fds, 1, FAILED_MS);
 		}
-		j = LIST_ENTRY(c->waiting.next, struct job, node);
-		list_remove(&j->node);
-		pthread_mutex_unlock(&c->lock);
-		run(c, j);
-		pthread_mutex_lock(&c->lock);
-		list_push_back(&c->over, &j->node);
-		loop_wake_send(c->wake);
+		(void)eventfd_read(c->bell, &rung);
+		LIST_FOREACH (&c->under_way, j, struct job, node)
+			if (httpc_is_over(j->call)) {
+				take_result(j);
+				hand_over(c, j);
+			}
 	}
-	pthread_mutex_unlock(&c->lock);
+	LIST_FOREACH (&c->under_way, j, struct job, node)
+		hand_over(c, j);
 	return NULL;
 }
 
@@ -205,13 +231,18 @@ int courier_create(struct loop *loop, struct courier **ret, struct err *err)
 
 	if (!c)
 		return err_sys(err, ENOMEM, "courier");
+	list_init(&c->under_way);
 	list_init(&c->waiting);
 	list_init(&c->over);
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_cond_init(&c->more, NULL);
-	r = loop_wake_create(loop, woken, c, &c->wake);
-	for (; r == 0 && c->n_threads < COURIER_THREADS; c->n_threads += r == 0)
-		r = -pthread_create(&c->threads[c->n_threads], NULL, work, c);
+	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->group = httpc_group_create();
+	r = c->bell < 0 ? -errno : c->group ? 0 : -ENOMEM;
+	if (r == 0)
+		r = loop_wake_create(loop, woken, c, &c->wake);
+	if (r == 0)
+		r = -pthread_create(&c->thread, NULL, work, c);
+	c->has_thread = r == 0;
 	if (r < 0)
 		return err_sys(err, r, "courier");
 	*ret = TAKE(c);
@@ -232,14 +263,16 @@ struct courier *courier_free(struct courier *c)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
 	c->is_stopping = true;
-	pthread_cond_broadcast(&c->more);
 	pthread_mutex_unlock(&c->lock);
-	for (unsigned i = 0; i < c->n_threads; i++)
-		(void)pthread_join(c->threads[i], NULL);
+	if (c->has_thread) {
+		(void)eventfd_write(c->bell, 1);
+		(void)pthread_join(c->thread, NULL);
+	}
 	c->wake = loop_wake_free(c->wake);
 	free_list(&c->waiting);
 	free_list(&c->over);
-	(void)pthread_cond_destroy(&c->more);
+	c->group = httpc_group_free(c->group);
+	(void)fd_close(c->bell);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c);
 	return NULL;
@@ -351,14 +384,15 @@ static int enqueue(struct courier *c, struct job *j)
 	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->n >= COURIER_QUEUE_MAX) {
+	if (c->n >= COURIER_MAX) {
 		r = -EAGAIN;
 	} else {
 		c->n++;
 		list_push_back(&c->waiting, &j->node);
-		pthread_cond_signal(&c->more);
 	}
 	pthread_mutex_unlock(&c->lock);
+	if (r == 0)
+		(void)eventfd_write(c->bell, 1);
 	return r;
 }
 

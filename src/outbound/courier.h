@@ -1,5 +1,6 @@
-/* Requests of the daemon to other servers: asked for on the loop, made on threads of its own, told
- * on the loop. What waits is bounded, every request has a time limit and a most of bytes. */
+/* Requests of the daemon to other servers: asked for on the loop, made on a thread of their own,
+ * all at once, and told on the loop: one that does not answer delays no other. Their number is
+ * bounded, and every request has a time limit and a most of bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +16,7 @@ struct loop;
 struct trace_context;
 struct tracer;
 
-#define COURIER_THREADS 2u
-#define COURIER_QUEUE_MAX 256u
+#define COURIER_MAX 2304u /* under way: more than all webhooks, so that others always can */
 #define COURIER_URL_MAX 2048u
 #define COURIER_HEADERS_MAX 8u
 
