@@ -15,6 +15,7 @@
 #include "json/jw.h"
 
 #define TRIM_EVERY_MS 600000u
+#define TRIM_LEAST_MS 1000u
 #define TRIM_MAX 5000u
 #define TEXT_MAX (64u << 10)
 
@@ -76,6 +77,14 @@ static void trim(void *user)
 	(void)store_trim_journal(e->o.store, SECURITY_STREAM, cut, TRIM_MAX, NULL, NULL);
 }
 
+/* A tenth of the time that is kept, so that a short one is meant as it is said. */
+static uint64_t trim_every(uint64_t retention_ms)
+{
+	uint64_t ms = retention_ms / 10;
+
+	return ms < TRIM_LEAST_MS ? TRIM_LEAST_MS : ms > TRIM_EVERY_MS ? TRIM_EVERY_MS : ms;
+}
+
 static int open_log(struct events *e, const char *stream, struct journal **ret, struct err *err)
 {
 	struct journal_options o = { .loop = e->o.loop, .store = e->o.store, .stream = stream };
@@ -99,7 +108,7 @@ int events_open(const struct events_options *o, struct events **ret, struct err 
 	r = loop_timer_create(o->loop, trim, e, &e->trim);
 	if (r < 0)
 		return err_sys(err, r, "events");
-	loop_timer_start(e->trim, TRIM_EVERY_MS / 10, TRIM_EVERY_MS);
+	loop_timer_start(e->trim, trim_every(o->retention_ms) / 10, trim_every(o->retention_ms));
 	*ret = TAKE(e);
 	return 0;
 }
