@@ -24,6 +24,7 @@ struct sandboxes;
 struct store;
 struct tracer;
 struct users;
+struct webhooks;
 
 struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
@@ -37,6 +38,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct events *events;    /* NULL: none are kept */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 	struct tracer *tracer;    /* NULL: no traces */
+	struct webhooks *webhooks;
 };
 
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err);

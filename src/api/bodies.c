@@ -10,6 +10,7 @@
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/webhook.h"
 #include "spec/guest.h"
 #include "spec/launch.h"
 
@@ -448,6 +449,21 @@ const struct route_body body_pool_patch = {
 	.count = POOL_PATCH_FIELDS,
 	.size = sizeof(struct pool_patch),
 	.defaults = &pool_patch_defaults,
+};
+
+const struct route_body body_webhook = {
+	.name = "WebhookRequest",
+	.fields = webhook_fields,
+	.count = WEBHOOK_FIELDS,
+	.size = sizeof(struct webhook_wish),
+	.defaults = &webhook_defaults,
+};
+const struct route_body body_webhook_patch = {
+	.name = "WebhookPatch",
+	.fields = webhook_patch_fields,
+	.count = WEBHOOK_PATCH_FIELDS,
+	.size = sizeof(struct webhook_patch),
+	.defaults = &webhook_patch_defaults,
 };
 
 const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from)

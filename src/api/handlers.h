@@ -54,6 +54,14 @@ void api_template_get(struct api_call *c);
 void api_template_delete(struct api_call *c);
 void api_runtime_list(struct api_call *c);
 void api_runtime_get(struct api_call *c);
+/* webhooks.c */
+void api_webhook_create(struct api_call *c);
+void api_webhook_list(struct api_call *c);
+void api_webhook_get(struct api_call *c);
+void api_webhook_patch(struct api_call *c);
+void api_webhook_delete(struct api_call *c);
+void api_webhook_test(struct api_call *c);
+void api_webhook_deliveries(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);

@@ -14,8 +14,8 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/journal.h"
 #include "store/store.h"
-#include "json/jv.h"
 #include "json/jw.h"
 
 #define LIST_DEFAULT 100
@@ -25,33 +25,12 @@ struct ask {
 	const struct journal_page *page;
 };
 
-/* A line's text is JSON of ours; of a log that somebody has changed it may be anything. */
-static void write_data(struct jw *w, const char *text)
-{
-	struct jv_doc *doc = NULL;
-
-	jw_key(w, "data");
-	if (jv_parse(text, strlen(text), STORE_TEXT_MAX, &doc, NULL) == 0 &&
-	    jv_kind(jv_root(doc)) == JV_OBJECT) {
-		jw_value(w, jv_root(doc));
-	} else {
-		jw_object_begin(w);
-		jw_str_field(w, "text", text);
-		jw_object_end(w);
-	}
-	(void)jv_free(doc);
-}
-
 void journal_page_write(struct jw *w, const struct journal_row *row, bool with_hash)
 {
 	char hex[2 * STORE_HASH_LEN + 1];
 
 	jw_object_begin(w);
-	jw_uint_field(w, "seq", row->seq);
-	jw_iso_field(w, "at", row->at_ms);
-	jw_str_field(w, "owner", row->owner);
-	jw_str_field(w, "kind", row->kind);
-	write_data(w, row->text);
+	journal_write(w, row);
 	if (with_hash) {
 		encode_hex(row->hash, STORE_HASH_LEN, hex);
 		jw_str_field(w, "hash", hex);

@@ -12,6 +12,8 @@
 #define CONTEXT BOX "/contexts/:cid"
 #define SESSION BOX "/sessions/:cid"
 
+#define HOOK V1 "/webhooks/:wid"
+
 #define SSE "text/event-stream"
 #define BYTES "application/octet-stream"
 #define TAR "application/x-tar"
@@ -35,6 +37,16 @@ static const char about_files[] =
 static const char about_packages[] =
 	"Runs pip, npm, cargo or go in the sandbox, with a way out to the registries that are "
 	"configured for it while it runs, and to nothing else.";
+static const char about_webhooks[] =
+	"Each event that matches is sent as a POST with the event's JSON (and `missed`, when "
+	"events "
+	"before it were lost), at least once and in order. Holt-Event has its kind, Holt-Delivery "
+	"a "
+	"name that is the same for all attempts, Holt-Timestamp seconds since 1970, Holt-Signature "
+	"`v1=` and the hex HMAC-SHA-256 of \"TIMESTAMP.BODY\" under the secret. Any 2xx is taken "
+	"as "
+	"received; 410 disables the webhook; all else is tried again for about a day, after 1 s, "
+	"2 s, 4 s ... 1 h.";
 static const char about_proxy[] =
 	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
@@ -247,6 +259,19 @@ static const struct api_route routes[] = {
 	    .media = SSE, .bad = { 404 }),
 	ROW("GET", V1 "/security-events", SCOPE_SANDBOX_READ, 0, api_security_events, NULL,
 	    "Refusals and kills by limits", "EventPage", .query = query_journal),
+	ROW("POST", V1 "/webhooks", SCOPE_WEBHOOK, 0, api_webhook_create, &body_webhook,
+	    "Have events sent to a server", "Webhook", .good = { 201 }, .about = about_webhooks),
+	ROW("GET", V1 "/webhooks", SCOPE_WEBHOOK, 0, api_webhook_list, NULL, "List webhooks",
+	    "WebhookList", .query = query_page),
+	ROW("GET", HOOK, SCOPE_WEBHOOK, 0, api_webhook_get, NULL, "One webhook, and how it does",
+	    "Webhook"),
+	ROW("PATCH", HOOK, SCOPE_WEBHOOK, 0, api_webhook_patch, &body_webhook_patch,
+	    "Change a webhook, or its secret", "Webhook"),
+	ROW("DELETE", HOOK, SCOPE_WEBHOOK, 0, api_webhook_delete, NULL, "Remove a webhook", NULL),
+	ROW("POST", HOOK "/test", SCOPE_WEBHOOK, 0, api_webhook_test, NULL,
+	    "Send a webhook.ping, once, and wait for the answer", "WebhookTest"),
+	ROW("GET", HOOK "/deliveries", SCOPE_WEBHOOK, 0, api_webhook_deliveries, NULL,
+	    "What became of the last events", "WebhookDeliveryList"),
 	ROW("POST", V1 "/keys", SCOPE_KEY, 0, api_key_create, &body_key, "Make a key", "Key",
 	    .good = { 201 }),
 	ROW("GET", V1 "/keys", SCOPE_KEY, 0, api_key_list, NULL, "List keys", "KeyList",

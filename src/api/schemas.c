@@ -4,10 +4,10 @@
 
 #include "api/schemas_impl.h"
 
-static const struct schema_group *const groups[] = { &schemas_daemon,  &schemas_sandboxes,
-						     &schemas_runs,    &schemas_files,
-						     &schemas_makings, &schemas_builds,
-						     &schemas_people,  &schemas_logs };
+static const struct schema_group *const groups[] = {
+	&schemas_daemon, &schemas_sandboxes, &schemas_runs, &schemas_files,   &schemas_makings,
+	&schemas_builds, &schemas_people,    &schemas_logs, &schemas_webhooks
+};
 
 const struct schema *schema_at(size_t i)
 {

@@ -42,4 +42,5 @@ extern const struct schema_group schemas_makings;
 extern const struct schema_group schemas_builds;
 extern const struct schema_group schemas_people;
 extern const struct schema_group schemas_logs;
+extern const struct schema_group schemas_webhooks;
 extern const struct schema_group schemas_daemon;

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "outbound/webhooks.h"
 #include "sandbox/events.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
@@ -332,6 +333,7 @@ void api_user_delete(struct api_call *c)
 		r = keys_end_owner(c->api, u.name);
 	if (r == 0) {
 		sandboxes_end_owner(c->api->deps.sandboxes, u.name, "its owner was deleted");
+		webhooks_end_owner(c->api->deps.webhooks, u.name);
 		r = store_delete_object(c->api->deps.store, USERS_KIND, u.name, deleted, w);
 	}
 	if (r == 0)

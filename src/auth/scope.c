@@ -32,6 +32,7 @@ static const struct {
 	{ SCOPE_TEMPLATE, "template" },
 	{ SCOPE_USAGE, "usage" },
 	{ SCOPE_AUDIT, "audit" },
+	{ SCOPE_WEBHOOK, "webhook" },
 };
 
 unsigned scope_of_role(enum role role)

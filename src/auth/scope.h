@@ -18,7 +18,8 @@ enum scope {
 	SCOPE_TEMPLATE = 1 << 9, /* templates, snapshots and volumes of one's own */
 	SCOPE_USAGE = 1 << 10,   /* what one has used */
 	SCOPE_AUDIT = 1 << 11,   /* who did what */
-	SCOPE_ALL = (1 << 12) - 1,
+	SCOPE_WEBHOOK = 1 << 12, /* where one's events are sent to */
+	SCOPE_ALL = (1 << 13) - 1,
 };
 
 enum role { ROLE_VIEWER, ROLE_USER, ROLE_ADMIN, ROLE_COUNT };

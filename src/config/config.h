@@ -65,6 +65,8 @@ struct config {
 	uint32_t otlp_sample_milli;
 	uint64_t otlp_interval_ms;
 	const char *otlp_service;
+	bool webhook_allow_private;
+	uint64_t webhook_timeout_ms, webhook_retry_ms, webhook_give_up_ms;
 	/* the daemon itself */
 	const char *config; /* the file that was read; NULL: none */
 	const char *state_dir;

@@ -298,17 +298,29 @@ static int open_keys(struct app *a, struct err *err)
 	return r;
 }
 
-static int open_telling(struct app *a, struct err *err)
+static struct telling_deps telling_deps(struct app *a)
 {
-	struct telling_deps deps = {
+	return (struct telling_deps){
 		.loop = a->loop,
 		.config = a->config,
 		.store = &a->store,
 		.metrics = a->metrics,
 		.dir_fd = a->dirs.data_fd,
 	};
+}
+
+static int open_telling(struct app *a, struct err *err)
+{
+	struct telling_deps deps = telling_deps(a);
 
 	return telling_open(&a->telling, &deps, err);
+}
+
+static int open_webhooks(struct app *a, struct err *err)
+{
+	struct telling_deps deps = telling_deps(a);
+
+	return telling_open_webhooks(&a->telling, &deps, a->sandboxes, a->users, err);
 }
 
 static int open_sandboxes(struct app *a, struct err *err)
@@ -363,7 +375,8 @@ static int open_server(struct app *a, struct err *err)
 				 .audit = a->telling.audit,
 				 .events = a->telling.events,
 				 .jwks = a->telling.jwks,
-				 .tracer = telling_tracer(&a->telling) };
+				 .tracer = telling_tracer(&a->telling),
+				 .webhooks = a->telling.webhooks };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
 
@@ -470,6 +483,7 @@ static void close_all(struct app *a)
 	http_server_close(a->server);
 	a->api = api_free(a->api);
 	a->machinery = machinery_stop(a->machinery);
+	telling_close_webhooks(&a->telling);
 	a->sandboxes = sandboxes_free(a->sandboxes);
 	telling_close(&a->telling);
 	if (a->keys && a->minute)
@@ -502,10 +516,10 @@ int app_serve(const struct config *c, struct err *err)
 			 .spool_fd = -1,
 			 .files_fd = -1,
 			 .dirs = { -1, -1, -1 } };
-	int (*const steps[])(struct app *, struct err *) = { settle,       open_loop,
-							     open_store,   open_keys,
-							     open_telling, open_sandboxes,
-							     open_server,  start_machinery };
+	int (*const steps[])(struct app *,
+			     struct err *) = { settle,        open_loop,    open_store,
+					       open_keys,     open_telling, open_sandboxes,
+					       open_webhooks, open_server,  start_machinery };
 	int r = config_check(c, err);
 
 	log_set_level((enum log_level)c->log_level);

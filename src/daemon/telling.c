@@ -1,10 +1,12 @@
 #include "daemon/telling.h"
 
+#include "auth/users.h"
 #include "config/config.h"
 #include "crypto/secret.h"
 #include "outbound/courier.h"
 #include "outbound/jwks_source.h"
 #include "outbound/otlp.h"
+#include "outbound/webhooks.h"
 #include "sandbox/audit_log.h"
 #include "sandbox/events.h"
 
@@ -70,6 +72,44 @@ int telling_open(struct telling *t, const struct telling_deps *deps, struct err 
 		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, c->jwt_refresh_ms,
 				       &t->jwks, err);
 	return r;
+}
+
+/* Who has no record is whoever their key says: it was asked when the webhook was made. */
+static enum webhook_reach reach(void *user, const char *owner)
+{
+	const struct telling *t = user;
+	const struct user *u = users_find(t->users, owner);
+
+	if (u && u->is_disabled)
+		return WEBHOOK_REACH_NONE;
+	return !u || u->role == ROLE_ADMIN ? WEBHOOK_REACH_ALL : WEBHOOK_REACH_OWN;
+}
+
+int telling_open_webhooks(struct telling *t, const struct telling_deps *deps,
+			  struct sandboxes *sandboxes, struct users *users, struct err *err)
+{
+	const struct config *c = deps->config;
+	struct webhooks_options o = { .loop = deps->loop,
+				      .store = deps->store,
+				      .sandboxes = sandboxes,
+				      .events = t->events,
+				      .courier = t->courier,
+				      .metrics = deps->metrics,
+				      .reach = reach,
+				      .user = t,
+				      .allow_private = c->webhook_allow_private,
+				      .timeout_ms = (uint32_t)c->webhook_timeout_ms,
+				      .retry_ms = c->webhook_retry_ms,
+				      .give_up_ms = c->webhook_give_up_ms };
+
+	t->users = users;
+	return webhooks_open(&o, &t->webhooks, err);
+}
+
+void telling_close_webhooks(struct telling *t)
+{
+	t->courier = courier_free(t->courier); /* first: it calls nobody back any more */
+	t->webhooks = webhooks_free(t->webhooks);
 }
 
 void telling_close(struct telling *t)

@@ -15,8 +15,11 @@ struct jwks_source;
 struct loop;
 struct metrics;
 struct otlp;
+struct sandboxes;
 struct store;
 struct tracer;
+struct users;
+struct webhooks;
 
 struct telling { /* owned; NULL: not wanted by the configuration */
 	struct courier *courier;
@@ -24,6 +27,8 @@ struct telling { /* owned; NULL: not wanted by the configuration */
 	struct otlp *otlp;
 	struct events *events;
 	struct audit_log *audit;
+	struct webhooks *webhooks;
+	struct users *users; /* borrowed: by webhooks */
 };
 
 struct telling_deps { /* borrowed */
@@ -36,6 +41,10 @@ struct telling_deps { /* borrowed */
 
 /* After a failure telling_close() is still right. */
 int telling_open(struct telling *t, const struct telling_deps *deps, struct err *err);
+/* What tells others of what the registry keeps: behind it, and ended before it. */
+int telling_open_webhooks(struct telling *t, const struct telling_deps *deps,
+			  struct sandboxes *sandboxes, struct users *users, struct err *err);
+void telling_close_webhooks(struct telling *t);
 /* Behind whoever uses it, and before the loop. Also for a zeroed one. */
 void telling_close(struct telling *t);
 

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "store/store.h"
+#include "json/jv.h"
+#include "json/jw.h"
 
 struct line {
 	struct list node;        /* in journal.waiting, by seq */
@@ -174,6 +176,32 @@ void journal_skip(struct journal *j, uint64_t seq)
 {
 	if (seq > j->seq)
 		j->seq = seq;
+}
+
+/* A line's text is JSON of ours; of a log that somebody has changed it may be anything. */
+static void write_data(struct jw *w, const char *text)
+{
+	struct jv_doc *doc = NULL;
+
+	jw_key(w, "data");
+	if (jv_parse(text, strlen(text), STORE_TEXT_MAX, &doc, NULL) == 0 &&
+	    jv_kind(jv_root(doc)) == JV_OBJECT) {
+		jw_value(w, jv_root(doc));
+	} else {
+		jw_object_begin(w);
+		jw_str_field(w, "text", text);
+		jw_object_end(w);
+	}
+	(void)jv_free(doc);
+}
+
+void journal_write(struct jw *w, const struct journal_row *row)
+{
+	jw_uint_field(w, "seq", row->seq);
+	jw_iso_field(w, "at", row->at_ms);
+	jw_str_field(w, "owner", row->owner);
+	jw_str_field(w, "kind", row->kind);
+	write_data(w, row->text);
 }
 
 uint64_t journal_committed(const struct journal *j)

@@ -13,6 +13,7 @@
 struct err;
 struct journal; /* opaque */
 struct journal_row;
+struct jw;
 struct loop;
 struct store;
 
@@ -47,6 +48,9 @@ uint64_t journal_committed(const struct journal *j); /* the last line that is in
 bool journal_is_stuck(const struct journal *j);      /* the store does not take lines now */
 bool journal_has_room(const struct journal *j);      /* less than three quarters of it are full */
 uint64_t journal_lost(const struct journal *j);      /* lines that there was no room for */
+
+/* A line as members of a JSON object: seq, at, owner, kind, data. */
+void journal_write(struct jw *w, const struct journal_row *row);
 
 struct journal_listener {
 	struct list node;

@@ -27,6 +27,7 @@ enum object_set {
 	OBJECTS_BUILD,       /* build.h */
 	OBJECTS_BUILD_FILE,  /* build_files.h */
 	OBJECTS_BUILD_LAYER, /* build_cache.h */
+	OBJECTS_WEBHOOK,
 	OBJECTS_COUNT
 };
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);

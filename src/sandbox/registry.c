@@ -27,6 +27,7 @@
 #include "sandbox/template_alias.h"
 #include "sandbox/template_own.h"
 #include "sandbox/volume.h"
+#include "sandbox/webhook.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
 #define NAME_KEY_MAX (SANDBOX_OWNER_MAX + SANDBOX_NAME_MAX + 2)
@@ -331,6 +332,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_BUILD] = &build_kind,
 		[OBJECTS_BUILD_FILE] = &build_file_kind,
 		[OBJECTS_BUILD_LAYER] = &build_entry_kind,
+		[OBJECTS_WEBHOOK] = &webhook_kind,
 	};
 	int r = 0;
 

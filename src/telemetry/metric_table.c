@@ -79,6 +79,14 @@ static const struct metric_def table[METRIC_COUNT] = {
 		COUNTER("holt_events_lost_total", "Events that could not be written down.", NULL),
 	[METRIC_TRACE_SPANS] = COUNTER("holt_trace_spans_total",
 				       "Spans of traces, and what became of them.", "result"),
+	[METRIC_WEBHOOK_DELIVERIES] = COUNTER("holt_webhook_deliveries_total",
+					      "Attempts to send an event to a webhook.", "result"),
+	[METRIC_WEBHOOK_MISSED] =
+		COUNTER("holt_webhook_missed_total",
+			"Events that were forgotten before a webhook could get them.", NULL),
+	[METRIC_WEBHOOK_AGE] =
+		GAUGE("holt_webhook_queue_age_seconds",
+		      "Age of the oldest event that a webhook is still to get.", NULL),
 	[METRIC_METRICS_LOST] =
 		COUNTER("holt_metrics_lost_total", "Samples lost for lack of memory.", NULL),
 };

@@ -33,6 +33,9 @@ enum metric {
 	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */
 	METRIC_EVENTS_LOST,
 	METRIC_TRACE_SPANS, /* result: sent, dropped, refused, unsent */
+	METRIC_WEBHOOK_DELIVERIES, /* result: delivered, failed, given_up */
+	METRIC_WEBHOOK_MISSED,
+	METRIC_WEBHOOK_AGE,
 	METRIC_METRICS_LOST,
 	METRIC_COUNT
 };
