@@ -46,7 +46,10 @@ struct guest_entry files_entry(const struct stat *st, const char *path, const ch
 int files_check_mode(uint32_t mode, struct err *err);
 /* 0 for a regular file; EISDIR or EINVAL for anything else. */
 int files_want_regular(const struct stat *st, const char *path, struct err *err);
-/* Gives a whole temp its name. Nobody who writes through us comes between the look at what is there
- * and its end: another version than this one ("": any) is ESTALE. */
+/* Between the two no other operation of this box gives a file a name or takes one. -errno. */
+int files_lock(const struct fileop *op);
+void files_unlock(const struct fileop *op);
+/* Gives a whole temp its name. No other operation comes between the look at what is there and its
+ * end: another version than this one ("": any) is ESTALE. */
 int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
 		 const char *version, struct err *err);

@@ -211,6 +211,13 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 	_exit(fileop_run(sock, r->id, f, root, lock));
 }
 
+/* Gives names to files or takes them. */
+static bool takes_names(uint8_t op)
+{
+	return op == FILE_WRITE || op == FILE_REPLACE || op == FILE_RENAME || op == FILE_REMOVE ||
+	       op == FILE_TAR_PUT;
+}
+
 /* Our end does not wait, the operation's does. */
 static int fork_operation(struct relay *r, const struct guest_file *f, const struct user *u,
 			  struct err *err)
@@ -222,7 +229,7 @@ static int fork_operation(struct relay *r, const struct guest_file *f, const str
 	r->sock.fd = pair[0];
 	(void)fd_nonblock(pair[0], true);
 	/* Not before it is wanted: most boxes never write a file. */
-	if ((f->op == FILE_WRITE || f->op == FILE_REPLACE) && r->guest->lock_fd < 0)
+	if (takes_names(f->op) && r->guest->lock_fd < 0)
 		r->guest->lock_fd = memfd_create("lock", MFD_CLOEXEC);
 	r->pid = fork();
 	if (r->pid == 0)

@@ -84,17 +84,30 @@ static int move_up(struct remover *r, int dir_fd, const char *name)
 	return renameat(dir_fd, name, r->levels[0].fd, moved) < 0 ? -errno : 0;
 }
 
+/* What is no directory. */
+static int unlink_file(const struct fileop *op, int dir_fd, const char *name)
+{
+	int r = files_lock(op);
+
+	if (r < 0)
+		return r;
+	r = unlinkat(dir_fd, name, 0) < 0 ? -errno : 0;
+	files_unlock(op);
+	return r;
+}
+
 /* 0: gone or out of the way. 1: a directory with contents, now the deepest level. */
 static int remove_entry(struct remover *r, const char *name)
 {
 	int dir_fd = r->levels[r->depth - 1].fd;
+	int res = unlink_file(r->op, dir_fd, name);
 
-	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT) {
+	if (res == 0 || res == -ENOENT) {
 		r->op->count++;
 		return 0;
 	}
-	if (errno != EISDIR)
-		return -errno;
+	if (res != -EISDIR)
+		return res;
 	if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
 		r->op->count++;
 		return 0;
@@ -169,10 +182,12 @@ static int remove_tree(struct fileop *op, int dir_fd, const char *name, struct e
 
 int files_remove_at(struct fileop *op, int dir_fd, const char *name, struct err *err)
 {
-	if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+	int r = unlink_file(op, dir_fd, name);
+
+	if (r == 0 || r == -ENOENT)
 		return 0;
-	return errno == EISDIR ? remove_tree(op, dir_fd, name, err)
-			       : err_sys(err, errno, "remove '%.150s'", name);
+	return r == -EISDIR ? remove_tree(op, dir_fd, name, err)
+			    : err_sys(err, r, "remove '%.150s'", name);
 }
 
 int files_empty_at(struct fileop *op, int dir_fd, struct err *err)
@@ -204,12 +219,13 @@ int files_remove(struct fileop *op, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (unlinkat(spot.dir, spot.name, 0) < 0) {
-		if (errno == EISDIR && op->f->flags & FILE_RECURSIVE)
-			return remove_tree(op, spot.dir, spot.name, err);
-		if (errno != EISDIR || unlinkat(spot.dir, spot.name, AT_REMOVEDIR) < 0)
-			return err_sys(err, errno, "remove '%.150s'", op->f->path);
-	}
+	r = unlink_file(op, spot.dir, spot.name);
+	if (r == -EISDIR && op->f->flags & FILE_RECURSIVE)
+		return remove_tree(op, spot.dir, spot.name, err);
+	if (r == -EISDIR)
+		r = unlinkat(spot.dir, spot.name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	if (r < 0)
+		return err_sys(err, r, "remove '%.150s'", op->f->path);
 	op->count = 1;
 	return 0;
 }

@@ -233,6 +233,17 @@ static int make_way(struct unpack *u)
 	return unlinkat(u->spot.dir, u->spot.name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
+static int commit(struct unpack *u)
+{
+	int r = files_lock(u->op);
+
+	if (r < 0)
+		return r;
+	r = temp_commit(&u->temp, u->spot.name, false);
+	files_unlock(u->op);
+	return r;
+}
+
 /* The member takes its name; what had it goes, but not a directory with something in it (unless the
  * archive is an image's: there a layer means it). */
 static int on_done(struct unpack *u, struct err *err)
@@ -240,9 +251,9 @@ static int on_done(struct unpack *u, struct err *err)
 	int r = u->temp.fd >= 0 ? finish_file(u) : 0;
 
 	if (r == 0 && u->temp.name[0] != '\0') {
-		r = temp_commit(&u->temp, u->spot.name, false);
+		r = commit(u);
 		if (r == -EISDIR && make_way(u) == 0)
-			r = temp_commit(&u->temp, u->spot.name, false);
+			r = commit(u);
 	}
 	if (r < 0)
 		return err_sys(err, r, "archive: '%.150s'", u->tar.member.path);

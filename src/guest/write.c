@@ -76,6 +76,16 @@ static int set_lock(const struct fileop *op, short type)
 	return op->lock_fd >= 0 && fcntl(op->lock_fd, F_SETLKW, &whole) < 0 ? -errno : 0;
 }
 
+int files_lock(const struct fileop *op)
+{
+	return set_lock(op, F_WRLCK);
+}
+
+void files_unlock(const struct fileop *op)
+{
+	(void)set_lock(op, F_UNLCK);
+}
+
 static int check_version(const struct path_spot *spot, const char *want, struct err *err)
 {
 	char version[FILE_VERSION_SIZE] = "";
@@ -96,7 +106,7 @@ static int check_version(const struct path_spot *spot, const char *want, struct 
 int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,
 		 const char *version, struct err *err)
 {
-	int r = set_lock(op, F_WRLCK);
+	int r = files_lock(op);
 
 	if (r < 0)
 		return err_sys(err, r, "lock '%.150s'", spot->name);
@@ -106,7 +116,7 @@ int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *s
 		if (r < 0)
 			(void)err_sys(err, r, "write '%.150s'", spot->name);
 	}
-	(void)set_lock(op, F_UNLCK);
+	files_unlock(op);
 	return r;
 }
 
@@ -194,9 +204,13 @@ static int move_file(struct fileop *op, const struct path_spot *from, const stru
 		       futimens(temp.fd, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0))
 		r = -errno;
 	if (r == 0)
+		r = files_lock(op);
+	if (r == 0) {
 		r = temp_commit(&temp, to->name, op->f->flags & FILE_EXCL);
-	if (r == 0 && unlinkat(from->dir, from->name, 0) < 0)
-		r = -errno;
+		if (r == 0 && unlinkat(from->dir, from->name, 0) < 0)
+			r = -errno;
+		files_unlock(op);
+	}
 	return r < 0 ? err_sys(err, r, "move '%.100s' to '%.100s'", op->f->path, op->f->target) : 0;
 }
 
@@ -211,7 +225,11 @@ int files_rename(struct fileop *op, struct err *err)
 	if (r < 0)
 		return r;
 	op->count = 1;
-	r = temp_rename(from.dir, from.name, to.dir, to.name, op->f->flags & FILE_EXCL);
+	r = files_lock(op);
+	if (r == 0) {
+		r = temp_rename(from.dir, from.name, to.dir, to.name, op->f->flags & FILE_EXCL);
+		files_unlock(op);
+	}
 	if (r == -EXDEV)
 		return move_file(op, &from, &to, err);
 	return r < 0 ? err_sys(err, r, "rename '%.100s' to '%.100s'", op->f->path, op->f->target)

@@ -298,6 +298,43 @@ static void two_writers_of_one_version_do_not_both_win(void **state)
 	assert_int_equal(rig_count(g, "."), 1);
 }
 
+/* Who is between the look at a version and the new name has the lock: until then nobody takes or
+ * gives a name. */
+static void names_wait_for_who_is_about_to_give_one(void **state)
+{
+	static const struct {
+		struct guest_file f;
+		const char *gone, *made;
+	} rows[] = {
+		{ { .op = FILE_RENAME, .path = "a", .target = "b" }, "a", "b" },
+		{ { .op = FILE_REMOVE, .path = "c", .target = "" }, "c", NULL },
+		{ { .op = FILE_REMOVE, .path = "d", .target = "", .flags = FILE_RECURSIVE },
+		  "d/e",
+		  NULL },
+	};
+	struct rig *g = *state;
+
+	rig_write(g, "a", "1");
+	rig_write(g, "c", "1");
+	rig_mkdir(g, "d");
+	rig_write(g, "d/e", "1");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rig_answer a = { 0 };
+		struct rig_op op;
+
+		set_lock(g, F_WRLCK);
+		op = rig_start(g, &rows[i].f);
+		(void)usleep(50000); /* enough for who does not wait to be through */
+		assert_true(rig_exists(g, rows[i].gone));
+		set_lock(g, F_UNLCK);
+		rig_finish(&op, &a);
+		assert_int_equal(a.error, 0);
+		rig_answer_done(&a);
+		assert_false(rig_exists(g, rows[i].gone));
+		assert_true(!rows[i].made || rig_exists(g, rows[i].made));
+	}
+}
+
 static void write_of_megabytes_arrives_whole(void **state)
 {
 	struct rig *g = *state;
@@ -490,6 +527,7 @@ int main(void)
 		TEST(write_can_append_and_can_refuse_to_replace),
 		TEST(write_replaces_the_version_it_was_told_and_no_other),
 		TEST(two_writers_of_one_version_do_not_both_win),
+		TEST(names_wait_for_who_is_about_to_give_one),
 		TEST(write_of_megabytes_arrives_whole),
 		TEST(a_cancelled_write_leaves_the_old_file_and_nothing_else),
 		TEST(a_client_that_goes_away_is_a_cancel),
