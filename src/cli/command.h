@@ -85,6 +85,7 @@ int cmd_find(const struct command *cmd, int argc, char **argv);
 int cmd_grep(const struct command *cmd, int argc, char **argv);
 int cmd_profile_show(const struct command *cmd, int argc, char **argv);
 int cmd_logs(const struct command *cmd, int argc, char **argv);
+int cmd_top(const struct command *cmd, int argc, char **argv);
 int cmd_ps(const struct command *cmd, int argc, char **argv);
 int cmd_kill(const struct command *cmd, int argc, char **argv);
 int cmd_wait(const struct command *cmd, int argc, char **argv);
@@ -133,7 +134,7 @@ extern const struct opt port_forward_opts[];
 extern const struct opt template_create_opts[], snapshot_create_opts[], fork_opts[],
 	volume_create_opts[], pool_create_opts[], pool_set_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
-	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], kill_opts[],
+	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], top_opts[], kill_opts[],
 	key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[], user_create_opts[],
 	user_set_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
 	bench_opts[], version_opts[], help_opts[];

@@ -241,6 +241,23 @@ const struct command commands[] = {
 		.run = cmd_logs,
 	},
 	{
+		.name = "top",
+		.operands = "",
+		.summary = "Watch the live sandboxes: processor, memory, processes",
+		.details = "CPU% is of one core, since the look before. What a sandbox has "
+			   "written is part of its\n"
+			   "memory; DISK MAX says how much of it that may be. Without a terminal, "
+			   "with --once or\n"
+			   "--json it prints one look (of two, a second apart) and ends.\n"
+			   "\n"
+			   "Keys: q ends it; c, m and n sort by processor, memory and name.\n",
+		.examples = "holt top\n"
+			    "holt top --once --sort memory\n",
+		.opts = top_opts,
+		.mixed = true,
+		.run = cmd_top,
+	},
+	{
 		.name = "ps",
 		.operands = "ID",
 		.summary = "List a sandbox's executions, the newest first",

@@ -100,6 +100,10 @@ class Terminal:
         self.seen = self.seen[found.end():]
         return found
 
+    def now(self):
+        """How the terminal is set; `before` is how it was."""
+        return termios.tcgetattr(self.slave)
+
     def wait(self):
         return self.process.wait(SECONDS)
 
