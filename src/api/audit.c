@@ -17,6 +17,7 @@
 
 #define TEXT_MAX 16384u
 #define SUBJECT_MAX 256
+#define BOX_MAX 128
 
 /* A terminal or a stream of executions begins with GET and changes as much as anything. */
 static bool is_mutating(const struct api_call *c)
@@ -48,25 +49,46 @@ static const char *subject(const struct api_call *c, char dst[SUBJECT_MAX])
 	return dst;
 }
 
-static void append(const struct api_call *c, const char *kind, int status)
+/* Without memory the line is there all the same, and says as much as it can. */
+static const char *write_text(const struct api_call *c, int status, struct buf *b)
 {
-	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
-	struct jw w = jw_begin(&b);
-	char about[SUBJECT_MAX];
+	struct jw w = jw_begin(b);
+	char about[SUBJECT_MAX], box[BOX_MAX];
 
+	(void)snprintf(box, sizeof(box), "%s", call_param(c, "id"));
 	jw_object_begin(&w);
 	jw_str_field(&w, "keyId", c->who.key_id);
 	jw_str_field(&w, "method", http_method(c->http));
 	jw_str_field(&w, "route", c->route ? c->route->route.pattern : "");
-	jw_str_field(&w, "sandbox", call_param(c, "id"));
+	jw_str_field(&w, "sandbox", box);
 	jw_str_field(&w, "subject", subject(c, about));
 	jw_str_field(&w, "peer", http_peer(c->http));
 	jw_int_field(&w, "status", status);
 	jw_str_field(&w, "code", status >= 400 ? problem_name(status) : "");
 	jw_str_field(&w, "requestId", http_request_id(c->http));
 	jw_object_end(&w);
-	/* Without memory the line is there all the same, and says as much as it can. */
-	audit_log_append(c->api->deps.audit, c->who.owner, kind, jw_end(&w) < 0 ? "{}" : b.data);
+	return jw_end(&w) < 0 ? "{}" : b->data;
+}
+
+static void append(const struct api_call *c, const char *kind, int status)
+{
+	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
+
+	audit_log_end(c->api->deps.audit, c->audit_place - 1, c->who.owner, kind,
+		      write_text(c, status, &b));
+}
+
+static void begin(struct api_call *c)
+{
+	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
+
+	c->audit_place =
+		1 + audit_log_begin(c->api->deps.audit, c->who.owner, write_text(c, 0, &b));
+	if (!(c->route->route.flags & ROUTE_SOCKET))
+		return;
+	/* What stays open for hours has a line when it begins, and another at its end. */
+	append(c, "open", 0);
+	c->audit_place = 0;
 }
 
 bool audit_may_begin(struct api_call *c)
@@ -78,9 +100,7 @@ bool audit_may_begin(struct api_call *c)
 		problem_status(c, 503, "the store does not take the audit log's lines");
 		return false;
 	}
-	/* What stays open for hours is noted when it begins, too. */
-	if (c->route->route.flags & ROUTE_SOCKET)
-		append(c, "open", 0);
+	begin(c);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -19,6 +20,7 @@
 #include "net/http.h"
 #include "sandbox/sandbox.h"
 #include "telemetry/metrics.h"
+#include "json/jv.h"
 #include "json/jw.h"
 
 #define LARGE (4u << 20) /* bytes of an answer: above, it goes out in pieces */
@@ -227,6 +229,32 @@ static void reply_large(struct api_call *c, int status, struct buf *b)
 	large_send(l, c->http);
 }
 
+void call_set_subject(struct api_call *c, const char *id)
+{
+	(void)snprintf(c->subject, sizeof(c->subject), "%s", id);
+}
+
+/* From the answer itself, so that no handler can forget it. */
+static void find_subject(struct api_call *c, const struct buf *b)
+{
+	static const char *const names[] = { "id", "contextId", "executionId", "name" };
+	struct jv_doc *doc = NULL;
+	struct jv root;
+	uint64_t port;
+
+	if (c->subject[0] != '\0' || jv_parse(b->data, b->len, LARGE, &doc, NULL) < 0)
+		return;
+	root = jv_root(doc);
+	if (jv_kind(jv_get(root, "items")) == JV_ARRAY)
+		root = jv_at(jv_get(root, "items"), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && c->subject[0] == '\0'; i++)
+		if (jv_text(jv_get(root, names[i])))
+			call_set_subject(c, jv_text(jv_get(root, names[i])));
+	if (c->subject[0] == '\0' && jv_u64(jv_get(root, "port"), &port) == 0)
+		(void)snprintf(c->subject, sizeof(c->subject), "%llu", (unsigned long long)port);
+	(void)jv_free(doc);
+}
+
 void call_reply(struct api_call *c, int status, struct jw *w)
 {
 	int r = jw_end(w);
@@ -235,6 +263,8 @@ void call_reply(struct api_call *c, int status, struct jw *w)
 		return problem_reply(c, &(struct err){ -r, "the answer does not fit" });
 	if (w->buf->len > LARGE)
 		return reply_large(c, status, w->buf);
+	if (status == 201 || status == 202)
+		find_subject(c, w->buf);
 	http_reply(c->http, status, "application/json", w->buf->data, w->buf->len);
 }
 

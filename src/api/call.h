@@ -59,6 +59,7 @@ struct api_call {
 	bool is_foreign;  /* what it asked for is another owner's */
 	struct call_trace trace;
 	char subject[64]; /* id of what it made; "": the path says what it is about */
+	int audit_place;  /* while it is under way: 1 and its place; 0: none */
 };
 
 const char *call_param(const struct api_call *c, const char *name); /* never NULL */
@@ -88,7 +89,10 @@ void call_write_cursor(struct jw *w, bool more, int64_t before_ms, const char *b
 /* Whether the client's Accept header names this type. */
 bool call_accepts(const struct api_call *c, const char *type);
 
-/* Ends the writer and the request. A large answer takes the writer's buffer over. */
+/* What it has made, for the audit log. */
+void call_set_subject(struct api_call *c, const char *id);
+/* Ends the writer and the request. A large answer takes the writer's buffer over. Of 201 and 202
+ * the "id" (or what such objects are named by) is the call's subject. */
 void call_reply(struct api_call *c, int status, struct jw *w);
 void call_reply_empty(struct api_call *c); /* 204 */
 

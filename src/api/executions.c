@@ -96,12 +96,15 @@ static void started(void *user, struct execution *x, const struct err *err)
 {
 	struct run *run = user;
 	const struct exec_plan *plan = &run->plan;
+	struct exec_info info;
 	int r = 0;
 
 	if (run->began)
 		run->began(run->user, err ? NULL : x);
 	if (err)
 		return problem_reply(run->call, err);
+	exec_info(x, &info);
+	call_set_subject(run->call, info.id);
 	if (plan->stdin_text)
 		r = feed_start(run->call->api, x, plan->stdin_text, plan->stdin_len, true, NULL,
 			       NULL, NULL);

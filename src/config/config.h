@@ -59,6 +59,7 @@ struct config {
 	uint64_t jwt_skew_ms, jwt_refresh_ms;
 	/* what is written down and told */
 	bool audit;
+	uint64_t audit_retention_ms; /* 0: for ever */
 	uint64_t event_retention_ms;
 	const char *otlp_endpoint;   /* NULL: no traces */
 	struct secret *otlp_headers; /* NULL: none */

@@ -31,6 +31,7 @@ static int open_logs(struct telling *t, const struct telling_deps *deps, struct 
 	struct audit_log_options audit = { .loop = deps->loop,
 					   .store = deps->store,
 					   .dir_fd = deps->dir_fd,
+					   .retention_ms = deps->config->audit_retention_ms,
 					   .tampered = tampered,
 					   .user = t };
 	int r = events_open(&events, &t->events, err);

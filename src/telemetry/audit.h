@@ -3,6 +3,7 @@
  * the last one, which is also kept elsewhere. No I/O. */
 #pragma once
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,12 @@ struct audit_chain {
 /* The next line: 0, or -EBADMSG and *err names the first line that is not as it was written. */
 int audit_check(struct audit_chain *chain, const struct audit_record *rec,
 		const uint8_t hash[HASH_LEN], struct err *err);
+
+/* The text of a line that says which lines went because they were old: the last one's number and
+ * hash, from which the chain goes on. Such a line is written before they go, so it stands behind
+ * them; of a log that begins in the middle it must be there, and be as it was written. */
+#define AUDIT_CUT_KIND "cut"
+#define AUDIT_CUT_FORMAT "{\"seq\":%" PRIu64 ",\"hash\":\"%s\"}"
 
 /* "42:9f86...": a place in the chain, to be kept elsewhere. */
 #define AUDIT_HEAD_SIZE (20 + 1 + 2 * HASH_LEN + 1)

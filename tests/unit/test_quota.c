@@ -343,7 +343,7 @@ static void a_volume_that_cannot_be_made_gives_back_what_it_took(void **state)
 
 static void snapshots_and_templates_count_with_what_they_keep(void **state)
 {
-	struct template_wish wish = { "ann", "t", "", .from = "", .snapshot = "s" };
+	struct template_wish wish = { .owner = "ann", .name = "t", .from = "", .snapshot = "s" };
 	struct object_told s = { 0 }, t = { 0 };
 	struct sandbox_rig rig;
 	struct sandbox *sb;

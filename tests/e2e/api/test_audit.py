@@ -1,5 +1,7 @@
 """The audit log: what is in it, and that nobody changes it unnoticed."""
+import contextlib
 import sqlite3
+import threading
 
 from support.chain import all_lines, first_bad
 from support.daemon import Daemon, until
@@ -13,7 +15,7 @@ def lines_of(api, **wanted):
 def test_every_change_and_every_refusal_is_a_line(api, key_for):
     anna, bob = key_for("user", owner="audit-anna"), key_for("viewer", owner="audit-bob")
     box = anna.sandbox()
-    box.run("true")
+    ran = box.run("true")
     bob.post("/sandboxes", {}).error(403)
     bob.get(box.path).error(404)
     api.using("holt_" + 40 * "1").get("/sandboxes").error(401)
@@ -24,6 +26,7 @@ def test_every_change_and_every_refusal_is_a_line(api, key_for):
     assert [(line["kind"], line["data"]["method"], line["data"]["status"]) for line in mine] == [
         ("call", "POST", 201), ("call", "POST", 200), ("call", "DELETE", 204)]
     assert mine[1]["data"]["route"] == "/api/v1/sandboxes/:id/execute" and mine[1]["data"]["sandbox"] == box.id
+    assert [line["data"]["subject"] for line in mine] == [box.id, ran["executionId"], box.id]
     assert all(line["data"]["keyId"] and line["data"]["peer"].startswith("127.") for line in mine)
     denied = lines_of(api, owner="audit-bob")
     assert [(line["kind"], line["data"]["status"], line["data"]["code"]) for line in denied] == [
@@ -32,6 +35,16 @@ def test_every_change_and_every_refusal_is_a_line(api, key_for):
     lines, head = all_lines(api)
     assert first_bad(lines) is None
     assert head["isIntact"] and head["hash"] == lines[head["seq"] - 1]["hash"]
+
+
+def test_a_line_names_what_the_call_made(api, box):
+    made = {"/keys": ({"name": "subject"}, "id"), "/users": ({"name": "subject-user"}, "name"),
+            f"{box.path}/contexts": ({"language": "bash"}, "contextId"), f"{box.path}/ports": ({"port": 3000}, "port"),
+            f"{box.path}/executions": ({"command": "true", "background": True}, "executionId"),
+            "/templates": ({"name": "subject-template", "from": "bash"}, "id")}
+    subjects = [str(api.post(path, body).must(201, 202).json[field]) for path, (body, field) in made.items()]
+    until(lambda: set(subjects) <= {line["data"].get("subject") for line in all_lines(api)[0]}, 10, "all subjects")
+    api.delete("/templates/subject-template:1").must(204)
 
 
 def test_only_who_may_sees_the_log(key_for):
@@ -106,6 +119,33 @@ def test_a_killed_daemon_leaves_a_log_that_goes_on():
         box.delete().must(204)
         until(lambda: len(all_lines(daemon.api)[0]) == 3, 10, "another line")
         lines, head = all_lines(daemon.api)
+        assert first_bad(lines) is None and head["isIntact"]
+
+
+def test_a_call_that_a_kill_cut_short_has_a_line():
+    with Daemon() as daemon:
+        box = daemon.api.sandbox()
+
+        def wait():
+            with contextlib.suppress(Exception):
+                box.run("sleep 1000")
+        thread = threading.Thread(target=wait)
+        thread.start()
+        until(lambda: any(one["status"] == "running" for one in daemon.api.get(f"{box.path}/executions").json["items"]),
+              20, "the execution")
+        daemon.kill("keeper", "daemon", "launcher")
+        daemon.wait_ended()
+        thread.join()
+        daemon.start()
+        cut = until(lambda: lines_of(daemon.api, kind="interrupted"), 10, "the line")
+        assert len(cut) == 1 and cut[0]["data"]["route"] == "/api/v1/sandboxes/:id/execute"
+        assert cut[0]["data"]["sandbox"] == box.id and cut[0]["data"]["requestId"] and cut[0]["owner"]
+        daemon.stop()
+        daemon.start()
+        box.delete().must(204)
+        until(lambda: lines_of(daemon.api, method="DELETE"), 10, "the next line")
+        lines, head = all_lines(daemon.api)
+        assert [line["kind"] for line in lines] == ["call", "interrupted", "call"]
         assert first_bad(lines) is None and head["isIntact"]
 
 

@@ -25,10 +25,39 @@ def test_the_log_is_verified_exported_and_verified_elsewhere():
             path.write_bytes(exported.replace(old, new, 1))
             bad = cli.run("audit", "verify", path)
             assert bad.returncode == 125 and words in bad.stderr, bad
+        one, two, three = exported.splitlines(keepends=True)
+        for lines, words in (([two, one, three], b"1 to 1 are missing"), ([one, two, two, three], b"want line 3"), ([two, three], b"1 to 1 are missing")):
+            path.write_bytes(b"".join(lines))
+            bad = cli.run("audit", "verify", path)
+            assert bad.returncode == 125 and words in bad.stderr, bad
         path.write_bytes(b"\n".join(exported.split(b"\n")[:2]) + b"\n")
         assert cli.run("audit", "verify", path).returncode == 0  # nobody can know what is behind it,
         cut = cli.run("audit", "verify", "--head", head, path)  # but who has kept the head
         assert cut.returncode == 125 and b"line 3 is missing" in cut.stderr, cut
+
+
+def test_old_lines_are_cut_and_the_rest_is_verified():
+    with Daemon() as daemon:
+        cli = Cli(daemon)
+        for _ in range(3):
+            daemon.api.sandbox().delete().must(204)
+        until(lambda: len(daemon.api.get("/audit").json["items"]) == 6, 10, "six lines")
+        head = cli.run("audit", "verify").stdout.decode().split()[-1]
+        daemon.env = {"HOLT_AUDIT_RETENTION": "1ms"}
+        daemon.stop()
+        daemon.start()
+        until(lambda: daemon.api.get("/audit").json["items"][0]["seq"] == 6, 10, "the cut")
+        done = cli.run("audit", "verify", "--head", head)
+        assert done.returncode == 0 and b"lines 1 to 5 were cut" in done.stdout and b"\n2 lines" in done.stdout, done
+        exported = cli.run("audit", "export").stdout
+        path = daemon.dir / "audit.jsonl"
+        path.write_bytes(exported)
+        assert cli.run("audit", "verify", path).returncode == 0
+        last, cut = exported.splitlines(keepends=True)
+        assert json.loads(cut)["kind"] == "cut"
+        for text in (cut, last, last + cut.replace(b'"seq":5', b'"seq":4'), cut + last):
+            path.write_bytes(text)
+            assert cli.run("audit", "verify", path).returncode == 125, text
 
 
 def test_events_are_followed_and_usage_is_shown():
