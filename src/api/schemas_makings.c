@@ -42,6 +42,7 @@ static const struct schema_field warm_pool[] = {
 	FIELD("name", STRING),
 	FIELD("runtime", STRING),
 	FIELD("template", STRING, .help = "the same"),
+	FIELD("owner", STRING | NIL, .help = "of the template; null: it is built in"),
 	FIELD("minSize", INT),
 	FIELD("maxSize", INT),
 	FIELD("securityLevel", STRING),

@@ -35,6 +35,10 @@ static void write_pool(struct jw *w, const struct object *o)
 	jw_str_field(w, "name", o->name);
 	jw_str_field(w, "runtime", p->wish.runtime);
 	jw_str_field(w, "template", p->wish.runtime);
+	if (p->wish.owner && p->wish.owner[0] != '\0')
+		jw_str_field(w, "owner", p->wish.owner);
+	else
+		jw_null_field(w, "owner");
 	jw_uint_field(w, "minSize", p->wish.min);
 	jw_uint_field(w, "maxSize", p->wish.max);
 	jw_str_field(w, "securityLevel", levels[p->wish.level]);
@@ -74,7 +78,11 @@ static struct object *find(struct api_call *c)
 
 void api_warmpool_create(struct api_call *c)
 {
-	pool_create(c->api->deps.sandboxes, c->body, made, c);
+	struct pool_wish wish = *(const struct pool_wish *)c->body;
+
+	if (!wish.owner)
+		wish.owner = c->who.owner;
+	pool_create(c->api->deps.sandboxes, &wish, made, c);
 }
 
 void api_warmpool_list(struct api_call *c)
@@ -139,5 +147,5 @@ void api_warmpool_status(struct api_call *c)
 	const struct pool *p = o ? o->data : NULL;
 
 	if (p)
-		sandboxes_pool_state(c->api->deps.sandboxes, p->wish.runtime, told, c);
+		pool_state(c->api->deps.sandboxes, p, told, c);
 }

@@ -14,6 +14,7 @@
 #include "sandbox/recipe.h"
 #include "sandbox/registry.h"
 #include "sandbox/slot.h"
+#include "sandbox/template_own.h"
 #include "json/jw.h"
 
 #define POOLS_MAX 256u
@@ -24,6 +25,12 @@ static const char *const levels[] = { "standard", "high", "custom" };
 
 /* ---- as it is kept ---- */
 
+/* "": its template is built in. */
+static const char *owner_of(const struct pool_wish *wish)
+{
+	return wish->owner && !template_find(wish->runtime) ? wish->owner : "";
+}
+
 static int write_wish(const struct pool_wish *wish, struct buf *b)
 {
 	struct jw w = jw_begin(b);
@@ -31,6 +38,7 @@ static int write_wish(const struct pool_wish *wish, struct buf *b)
 	jw_object_begin(&w);
 	jw_str_field(&w, "name", wish->name);
 	jw_str_field(&w, "runtime", wish->runtime);
+	jw_str_field(&w, "owner", owner_of(wish));
 	jw_uint_field(&w, "minSize", wish->min);
 	jw_uint_field(&w, "maxSize", wish->max);
 	jw_str_field(&w, "securityLevel", levels[wish->level]);
@@ -99,34 +107,64 @@ static struct pool_spec spec_of(const struct pool_wish *wish)
 				   .utilization = s->utilization };
 }
 
-static int recipe_of(const char *runtime, struct recipe *ret, struct err *err)
+static int recipe_of(struct sandboxes *all, const struct pool_wish *wish, struct recipe *ret,
+		     struct err *err)
 {
+	const struct template_row *row = template_find(wish->runtime);
+	const struct object *o = NULL;
+	struct layers rest = { 0 };
 	struct kit k = { 0 };
 
-	if (str_copy(k.runtime, sizeof(k.runtime), runtime) < 0)
-		return err_set(err, EINVAL, "runtime: there is no '%.60s'", runtime);
+	if (row)
+		(void)str_copy(k.runtime, sizeof(k.runtime), row->name);
+	else if ((o = template_own_find(all, owner_of(wish), wish->runtime)))
+		k = kit_of_template(o->data, &rest);
+	else
+		return err_set(err, EINVAL, "runtime: there is no '%.60s'", wish->runtime);
+	if (rest.n > 0)
+		return err_set(err, EINVAL, "runtime: '%.60s' has more than %d layers of files",
+			       wish->runtime, KIT_LAYERS_MAX);
 	return kit_recipe(&k, ret, err);
+}
+
+/* The same, with what the pool adds to it. */
+static int full_recipe(struct sandboxes *all, const struct pool_wish *wish, struct recipe *ret,
+		       struct err *err)
+{
+	int r = recipe_of(all, wish, ret, err);
+
+	if (r == 0 && wish->preload.len > 0)
+		r = preload_text(&wish->preload, ret->preload, sizeof(ret->preload));
+	return r < 0 && err->code == 0 ? err_sys(err, r, "preloadPackages") : r;
 }
 
 /* What sandboxes of the template are made of from now on, and how many of it wait. */
 static int apply(struct sandboxes *all, struct pool *p, struct err *err)
 {
 	uint32_t slot, base;
-	struct recipe recipe;
+	struct recipe recipe, full;
 	struct pool_spec spec = spec_of(&p->wish), none = { 0 };
-	int r = recipe_of(p->wish.runtime, &recipe, err);
+	int r = recipe_of(all, &p->wish, &recipe, err);
 
+	if (r == 0)
+		r = full_recipe(all, &p->wish, &full, err);
 	if (r == 0)
 		r = slot_hold(all, &recipe, &base, err);
 	if (r < 0)
 		return r;
-	r = preload_text(&p->wish.preload, recipe.preload, sizeof(recipe.preload));
-	r = r < 0 ? err_sys(err, r, "preloadPackages") : slot_hold(all, &recipe, &slot, err);
+	r = slot_hold(all, &full, &slot, err);
+	if (r == 0 && layers_hold(all, &full.layers) < 0) {
+		slot_drop(all, slot);
+		r = err_sys(err, ENOMEM, "warm pool");
+	}
 	if (r == 0) {
+		p->layers = full.layers;
 		p->slot = slot;
 		slot_set_pool(all, slot, &spec);
-		if (slot != base) /* nobody is served from there any more */
+		if (slot != base) { /* nobody is served from there any more */
 			slot_set_pool(all, base, &none);
+			p->base = slot_again(all, base);
+		}
 	}
 	slot_drop(all, base);
 	return r;
@@ -134,21 +172,17 @@ static int apply(struct sandboxes *all, struct pool *p, struct err *err)
 
 static void unapply(struct sandboxes *all, struct pool *p)
 {
-	struct recipe recipe;
-	struct err err = { 0 };
-	uint32_t base;
-
 	if (p->slot == 0)
 		return;
 	slot_set_pool(all, p->slot, NULL);
-	if (recipe_of(p->wish.runtime, &recipe, &err) == 0 &&
-	    slot_hold(all, &recipe, &base, &err) == 0) {
-		if (base != p->slot)
-			slot_set_pool(all, base, NULL);
-		slot_drop(all, base);
-	}
 	slot_drop(all, p->slot);
-	p->slot = 0;
+	if (p->base > 0) {
+		slot_set_pool(all, p->base, NULL);
+		slot_drop(all, p->base);
+	}
+	p->slot = p->base = 0;
+	layers_drop(all, &p->layers); /* behind the slots: they keep no layer in use */
+	p->layers.n = 0;
 }
 
 static void pool_changed(struct sandboxes *all, void *before, void *now)
@@ -158,6 +192,8 @@ static void pool_changed(struct sandboxes *all, void *before, void *now)
 
 	if (before)
 		unapply(all, before);
+	if (!all->objects[OBJECTS_TEMPLATE])
+		return; /* pools_loaded() is to come */
 	if (p && apply(all, p, &err) < 0)
 		log_warn("sandbox", "the warm pool '%s' is not kept: %s", p->wish.name, err.text);
 }
@@ -173,13 +209,56 @@ const struct object_kind pool_kind = {
 	.changed = pool_changed,
 };
 
+/* ---- following ---- */
+
+static void follow(void *user, struct object *o)
+{
+	struct sandboxes *all = user;
+	struct pool *p = o->data;
+	struct recipe recipe;
+	struct err err = { 0 };
+	uint32_t slot = 0;
+
+	if (full_recipe(all, &p->wish, &recipe, &err) < 0) {
+		unapply(all, p); /* its template is gone */
+		return;
+	}
+	if (slot_hold(all, &recipe, &slot, &err) == 0 && slot != p->slot) {
+		unapply(all, p);
+		(void)apply(all, p, &err);
+	}
+	slot_drop(all, slot);
+	if (err.code)
+		log_warn("sandbox", "the warm pool '%s' is not kept: %s", p->wish.name, err.text);
+}
+
+void pools_loaded(struct sandboxes *all)
+{
+	objects_each(all->objects[OBJECTS_POOL], follow, all);
+}
+
+static void run_follow(struct later *l, bool is_over)
+{
+	struct sandboxes *all = LIST_ENTRY(l, struct sandboxes, pools_later);
+
+	list_init(&l->node);
+	if (!is_over)
+		pools_loaded(all);
+}
+
+void pools_follow(struct sandboxes *all)
+{
+	if (all->objects[OBJECTS_POOL] && list_is_empty(&all->pools_later.node))
+		later_post(all, &all->pools_later, run_follow);
+}
+
 /* ---- changing ---- */
 
 static bool is_of_template(const struct object *o, const void *arg)
 {
 	const struct pool *p = o->data;
 
-	return strcmp(p->wish.runtime, arg) == 0;
+	return owner_of(&p->wish)[0] == '\0' && strcmp(p->wish.runtime, arg) == 0;
 }
 
 const struct pool *pool_of_template(struct sandboxes *all, const char *template)
@@ -190,19 +269,64 @@ const struct pool *pool_of_template(struct sandboxes *all, const char *template)
 	return o ? o->data : NULL;
 }
 
-/* Fills in what was left open. */
-static int check_wish(struct sandboxes *all, struct pool_wish *wish, struct err *err)
+static bool has_slot(const struct object *o, const void *arg)
+{
+	const struct pool *p = o->data;
+
+	return p->slot == *(const uint32_t *)arg;
+}
+
+/* The pool that boxes of this one would wait in, too: what is the same shares it. */
+static int check_alone(struct sandboxes *all, const struct pool_wish *wish, struct err *err)
+{
+	const struct object *o = NULL;
+	struct recipe recipe;
+	uint32_t slot = 0;
+	int r = full_recipe(all, wish, &recipe, err);
+
+	if (r == 0)
+		r = slot_hold(all, &recipe, &slot, err);
+	if (r == 0)
+		o = objects_search(all->objects[OBJECTS_POOL], has_slot, &slot);
+	slot_drop(all, slot);
+	if (o || (r == 0 && owner_of(wish)[0] == '\0' && pool_of_template(all, wish->runtime)))
+		r = err_set(err, EEXIST, "runtime: '%s' has a warm pool already", wish->runtime);
+	return r;
+}
+
+static int check_preload(const struct pool_wish *wish, const struct recipe *recipe, struct err *err)
 {
 	char preload[RECIPE_PRELOAD_MAX + 1];
 	struct template_spec t = { .id = 1, .preload = preload };
+
+	if (wish->preload.len == 0)
+		return 0;
+	if (owner_of(wish)[0] != '\0')
+		return err_set(err, EINVAL,
+			       "preloadPackages: a template that is not built in has its own");
+	if (!(recipe->flags & TEMPLATE_WARM_PYTHON))
+		return err_set(err, EINVAL, "preloadPackages: no Python waits in boxes of '%.60s'",
+			       wish->runtime);
+	if (preload_text(&wish->preload, preload, sizeof(preload)) < 0)
+		return err_set(err, EINVAL, "preloadPackages: too long together");
+	return spec_check_template(&t, err) < 0
+		       ? err_set(err, EINVAL, "preloadPackages: want names of modules")
+		       : 0;
+}
+
+/* Fills in what was left open. */
+static int check_wish(struct sandboxes *all, struct pool_wish *wish, struct err *err)
+{
+	const struct template_row *row = template_find(wish->runtime);
 	struct recipe recipe;
 	int r = check_name(wish->name, err);
 
 	if (r == 0)
-		r = recipe_of(wish->runtime, &recipe, err);
+		r = recipe_of(all, wish, &recipe, err);
 	if (r < 0)
 		return r;
-	wish->runtime = template_find(wish->runtime)->name;
+	if (row)
+		wish->runtime = row->name;
 	if (wish->level != LEVEL_STANDARD)
 		return err_set(err, EINVAL,
 			       "securityLevel: only 'standard' can be had on this server");
@@ -210,14 +334,7 @@ static int check_wish(struct sandboxes *all, struct pool_wish *wish, struct err 
 		wish->max = wish->min > all->settings.pool_max ? wish->min : all->settings.pool_max;
 	if (wish->max < wish->min)
 		return err_set(err, EINVAL, "maxSize: want at least minSize");
-	if (wish->preload.len > 0 && !(recipe.flags & TEMPLATE_WARM_PYTHON))
-		return err_set(err, EINVAL, "preloadPackages: no Python waits in boxes of '%.60s'",
-			       wish->runtime);
-	r = preload_text(&wish->preload, preload, sizeof(preload));
-	if (r < 0)
-		return err_set(err, EINVAL, "preloadPackages: too long together");
-	r = spec_check_template(&t, err);
-	return r < 0 ? err_set(err, EINVAL, "preloadPackages: want names of modules") : 0;
+	return check_preload(wish, &recipe, err);
 }
 
 void pool_create(struct sandboxes *all, const struct pool_wish *wish, object_cb cb, void *user)
@@ -227,8 +344,8 @@ void pool_create(struct sandboxes *all, const struct pool_wish *wish, object_cb 
 	struct err err = { 0 };
 	int r = check_wish(all, &full, &err);
 
-	if (r == 0 && pool_of_template(all, full.runtime))
-		r = err_set(&err, EEXIST, "runtime: '%s' has a warm pool already", full.runtime);
+	if (r == 0)
+		r = check_alone(all, &full, &err);
 	if (r == 0 && write_wish(&full, &b) < 0)
 		r = err_sys(&err, ENOMEM, "warm pool");
 	if (r < 0) {

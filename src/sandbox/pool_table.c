@@ -24,6 +24,8 @@ const struct jv_field pool_fields[POOL_FIELDS] = {
 		 .max = SANDBOX_NAME_MAX),
 	JV_FIELD("runtime", STRING, struct pool_wish, runtime, .flags = JV_REQUIRED, .min = 1,
 		 .max = OBJECT_NAME_MAX),
+	JV_FIELD("owner", STRING, struct pool_wish, owner, .flags = JV_NULLABLE,
+		 .max = OBJECT_OWNER_MAX, .help = "of a template that is not built in; oneself"),
 	JV_FIELD("minSize", U32, struct pool_wish, min, .max = POOL_SIZE_MAX),
 	JV_FIELD("maxSize", U32, struct pool_wish, max, .max = POOL_SIZE_MAX),
 	JV_FIELD("securityLevel", CHOICE, struct pool_wish, level, .choices = levels),

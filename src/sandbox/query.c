@@ -345,7 +345,7 @@ void sandbox_usage(struct sandbox *sb,
 struct pool_get {
 	struct later later;
 	struct sandboxes *all;
-	const struct template_row *row;
+	char label[SANDBOX_TEMPLATE_MAX + 1]; /* in metrics */
 	void (*cb)(void *user, const struct pool_state *s, const struct err *err);
 	void *user;
 	struct pool_state state;
@@ -369,20 +369,19 @@ static void on_pool(void *user, const struct provider_reply *r)
 		p->err = ask_error(r);
 	p->state = r->pool;
 	if (r->code == 0) {
-		metrics_set(m, METRIC_POOL_SIZE, LABELS(p->row->name), r->pool.ready);
-		metrics_set(m, METRIC_POOL_TARGET, LABELS(p->row->name), r->pool.target);
-		metrics_set(m, METRIC_POOL_HITS, LABELS(p->row->name), (double)r->pool.hits);
-		metrics_set(m, METRIC_POOL_MISSES, LABELS(p->row->name), (double)r->pool.misses);
+		metrics_set(m, METRIC_POOL_SIZE, LABELS(p->label), r->pool.ready);
+		metrics_set(m, METRIC_POOL_TARGET, LABELS(p->label), r->pool.target);
+		metrics_set(m, METRIC_POOL_HITS, LABELS(p->label), (double)r->pool.hits);
+		metrics_set(m, METRIC_POOL_MISSES, LABELS(p->label), (double)r->pool.misses);
 	}
 	later_post(p->all, &p->later, run_pool);
 }
 
-void sandboxes_pool_state(struct sandboxes *all, const char *template,
-			  void (*cb)(void *user, const struct pool_state *s, const struct err *err),
-			  void *user)
+/* slot 0: there is none, and nothing waits. */
+static void ask_pool(struct sandboxes *all, const char *label, uint32_t slot, const struct err *err,
+		     pool_state_cb cb, void *user)
 {
 	struct pool_get *p = calloc(1, sizeof(*p));
-	const struct pool *pool;
 
 	if (!p) { /* NOTE: from inside the call, which without memory cannot be helped. */
 		cb(user, NULL, &(struct err){ ENOMEM, "out of memory" });
@@ -391,17 +390,35 @@ void sandboxes_pool_state(struct sandboxes *all, const char *template,
 	p->all = all;
 	p->cb = cb;
 	p->user = user;
-	p->row = template_find(template);
-	if (!p->row) {
-		(void)err_set(&p->err, ENOENT, "there is no template '%.60s'", template);
+	(void)str_format(p->label, sizeof(p->label), "%.63s", label);
+	if (err)
+		p->err = *err;
+	if (slot == 0) {
 		later_post(all, &p->later, run_pool);
 		return;
 	}
-	pool = pool_of_template(all, p->row->name);
-	ask_provider(all,
-		     &(struct ask){ .kind = ASK_POOL,
-				    .template_id = pool && pool->slot ? pool->slot : p->row->id,
-				    .is_impatient = true,
-				    .drop = free },
-		     on_pool, p);
+	ask_provider(
+		all,
+		&(struct ask){
+			.kind = ASK_POOL, .template_id = slot, .is_impatient = true, .drop = free },
+		on_pool, p);
+}
+
+void sandboxes_pool_state(struct sandboxes *all, const char *template, pool_state_cb cb, void *user)
+{
+	const struct template_row *row = template_find(template);
+	const struct pool *pool = row ? pool_of_template(all, row->name) : NULL;
+	struct err err = { 0 };
+
+	if (row) {
+		ask_pool(all, row->name, pool && pool->slot ? pool->slot : row->id, NULL, cb, user);
+		return;
+	}
+	(void)err_set(&err, ENOENT, "there is no template '%.60s'", template);
+	ask_pool(all, template, 0, &err, cb, user);
+}
+
+void pool_state(struct sandboxes *all, const struct pool *p, pool_state_cb cb, void *user)
+{
+	ask_pool(all, p->wish.runtime, p->slot, NULL, cb, user);
 }

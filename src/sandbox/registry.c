@@ -298,6 +298,7 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->tracer = deps->tracer;
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
+	list_init(&all->pools_later.node);
 	list_init(&all->sandboxes);
 	list_init(&all->strays);
 	list_init(&all->flights);
@@ -368,6 +369,7 @@ int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, 
 		r = ports_load(all, err);
 	if (r < 0)
 		return r;
+	pools_loaded(all);
 	build_files_settle(all);
 	reaper_cut(all);
 	*ret = TAKE(all);

@@ -121,6 +121,7 @@ struct sandboxes {
 
 	struct map *layers;                     /* owned: how many name a layer, by its id */
 	struct slots *slots;                    /* owned: the launcher's templates */
+	struct later pools_later;               /* self-linked unless pools are to follow */
 	struct builds *builds;                  /* owned */
 	struct objects *objects[OBJECTS_COUNT]; /* owned */
 

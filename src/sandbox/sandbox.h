@@ -212,6 +212,6 @@ struct sandboxes_stats {
 };
 void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret);
 /* ENOENT for no such template. */
-void sandboxes_pool_state(struct sandboxes *all, const char *template,
-			  void (*cb)(void *user, const struct pool_state *s, const struct err *err),
+typedef void (*pool_state_cb)(void *user, const struct pool_state *s, const struct err *err);
+void sandboxes_pool_state(struct sandboxes *all, const char *template, pool_state_cb cb,
 			  void *user);

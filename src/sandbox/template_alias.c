@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "sandbox/check.h"
+#include "sandbox/pool.h"
 #include "sandbox/registry.h"
 #include "sandbox/template_own.h"
 #include "json/jv.h"
@@ -37,6 +38,13 @@ static int parse(const char *text, void **ret)
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
+static void alias_changed(struct sandboxes *all, void *before, void *now)
+{
+	(void)before;
+	(void)now;
+	pools_follow(all);
+}
+
 const struct object_kind alias_kind = {
 	.name = "template_alias",
 	.noun = "alias",
@@ -44,6 +52,7 @@ const struct object_kind alias_kind = {
 	.owner_max = ALIASES_OWNER_MAX,
 	.parse = parse,
 	.free = free,
+	.changed = alias_changed,
 };
 
 static int write_text(const char *template, struct buf *b)

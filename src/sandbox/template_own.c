@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "sandbox/check.h"
+#include "sandbox/pool.h"
 #include "sandbox/registry.h"
 #include "sandbox/row.h"
 #include "sandbox/snapshot.h"
@@ -72,6 +73,7 @@ static void template_changed(struct sandboxes *all, void *before, void *now)
 {
 	struct template_own *was = before, *is = now;
 
+	pools_follow(all);
 	/* NOTE: as with snapshots, the next start counts anew. */
 	if (is && layers_hold(all, &is->layers) < 0)
 		is->layers.n = 0;

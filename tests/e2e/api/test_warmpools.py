@@ -107,3 +107,73 @@ def test_pools_outlive_the_daemon_and_the_launcher():
         daemon.start()
         until(lambda: status(daemon.api, "kept")["ready"] == 3, what="boxes that wait once more")
         daemon.api.delete("/warmpools/kept").must(204)
+
+
+@pytest.fixture
+def own(api, box):
+    """Makes versions of a template, bash with a file."""
+    made = []
+
+    def make(text):
+        box.run(f"mkdir -p /workspace/tool; echo {text} > /workspace/tool/a")
+        taken = api.post(f"{box.path}/snapshots", {})
+        if taken.status == 409:
+            pytest.skip(taken.json["error"]["message"])
+        ident = taken.must(201).json["id"]
+        made.append(api.post("/templates", {"name": "pooled", "snapshot": ident}).must(201).json["name"])
+        api.delete(f"/snapshots/{ident}").must(204)
+        return made[-1]
+
+    yield make
+    for name in made:
+        api.delete(f"/templates/{name}").must(204, 404)
+
+
+def wait_ready(api, name, count):
+    return until(lambda: (lambda s: s if s["ready"] == count else None)(api.get(f"/warmpools/{name}/status").must(200).json),
+                 60, f"{count} boxes that wait")
+
+
+def take(api, box, template, **fields):
+    made = api.post("/sandboxes", {"template": template, **fields}).must(201).json
+    one = type(box)(api, made)
+    text = one.run("cat /workspace/tool/a")["stdout"]
+    one.delete().must(204)
+    return made["start"], text
+
+
+def test_boxes_of_ones_own_template_wait_with_its_files(api, box, own, daemon):
+    own("first")
+    pool = api.post("/warmpools", {"name": "mine", "runtime": "pooled", "minSize": 1, "maxSize": 1}).must(201).json
+    assert pool["template"] == "pooled" and pool["owner"]
+    wait_ready(api, "mine", 1)
+    assert take(api, box, "pooled") == ("warm", "first\n")
+    wait_ready(api, "mine", 1)
+    # Other limits are set when it is taken.
+    assert take(api, box, "pooled", resources={"memory": "300Mi"}) == ("warm", "first\n")
+    status = wait_ready(api, "mine", 1)
+    assert status["hits"] == 2 and status["misses"] == 0 and status["hitRate"] == 1
+    assert "pooled" in api.post("/warmpools", {"name": "more", "runtime": "pooled:1"}).error(409)
+    assert "preload" in api.ask("PATCH", "/warmpools/mine", {"preloadPackages": ["json"]}).error(400, field="preloadPackages")
+
+    # It is there again after a restart of both, and follows the newest version.
+    daemon.kill("daemon", "launcher")
+    daemon.start()
+    wait_ready(api, "mine", 1)
+    assert take(api, box, "pooled") == ("warm", "first\n")
+    own("second")
+    wait_ready(api, "mine", 1)
+    until(lambda: take(api, box, "pooled") == ("warm", "second\n"), 60, "a warm box of the second version")
+
+    # Without its template there is nothing to wait for; with a new one there is.
+    api.delete("/templates/pooled:1").must(204)
+    api.delete("/templates/pooled:2").must(204)
+    wait_ready(api, "mine", 0)
+    own("third")
+    wait_ready(api, "mine", 1)
+    assert take(api, box, "pooled") == ("warm", "third\n")
+    api.delete("/warmpools/mine").must(204)
+
+
+def test_a_pool_is_of_a_template_that_is_there(api):
+    assert "nosuch" in api.post("/warmpools", {"name": "none", "runtime": "nosuch"}).error(400, field="runtime")
