@@ -31,18 +31,24 @@ static bool take_hex(const char *src, uint8_t *dst, size_t n)
 	return decode_hex(src, 2 * n, dst, n) == (ssize_t)n;
 }
 
+/* Whether the fields are where they must be. More than we know may only follow a dash, and only in
+ * a version above ours. */
+static bool has_form(struct str value, uint8_t version)
+{
+	if (version == 0xff || (version == 0 && value.len != TRACEPARENT_LEN))
+		return false;
+	if (value.len > TRACEPARENT_LEN && value.data[TRACEPARENT_LEN] != '-')
+		return false;
+	return value.data[2] == '-' && value.data[35] == '-' && value.data[52] == '-';
+}
+
 int traceparent_parse(struct str value, struct trace_context *ret)
 {
 	struct trace_context t;
 	uint8_t version;
 
-	if (value.len < TRACEPARENT_LEN || !take_hex(value.data, &version, 1) || version == 0xff)
-		return -EINVAL;
-	if (version == 0 && value.len != TRACEPARENT_LEN)
-		return -EINVAL;
-	if (value.len > TRACEPARENT_LEN && value.data[TRACEPARENT_LEN] != '-')
-		return -EINVAL;
-	if (value.data[2] != '-' || value.data[35] != '-' || value.data[52] != '-')
+	if (value.len < TRACEPARENT_LEN || !take_hex(value.data, &version, 1) ||
+	    !has_form(value, version))
 		return -EINVAL;
 	if (!take_hex(value.data + 3, t.trace_id, sizeof(t.trace_id)) ||
 	    !take_hex(value.data + 36, t.span_id, sizeof(t.span_id)) ||
