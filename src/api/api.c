@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "api/audit.h"
+#include "api/build_way.h"
 #include "api/call.h"
 #include "api/feed.h"
 #include "api/health.h"
@@ -87,6 +88,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	if (r < 0)
 		return err_sys(err, r, "api");
 	loop_timer_start(api->used, KEYS_USED_EVERY_MS, KEYS_USED_EVERY_MS);
+	build_way_offer(api);
 	loop_timer_start(api->overstay, STREAMS_EVERY_MS, STREAMS_EVERY_MS);
 	*ret = TAKE(api);
 	return 0;
@@ -104,6 +106,7 @@ struct api *api_free(struct api *api)
 	stream_forget(api);
 	buf_done(&api->openapi);
 	packages_forget(api);
+	build_way_forget(api);
 	(void)proxies_free(api->proxies);
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);

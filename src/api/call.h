@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "net/router.h"
+#include "sandbox/build.h"
 
 struct api_route;
 struct buckets;
@@ -46,6 +47,7 @@ struct api {
 	struct ready *ready;         /* owned: what is known about the store's health */
 	struct proxies *proxies;     /* owned: requests on their way to ports of sandboxes */
 	struct list installs;        /* struct install of packages.c */
+	struct build_network build_network; /* build_way.c */
 };
 
 struct api_call {
@@ -54,9 +56,9 @@ struct api_call {
 	const struct api_route *route; /* NULL: none was found */
 	struct router_match match;
 	struct principal who; /* of a public route: nobody, without any scope */
-	void *body;       /* arena: the struct of the route's body table; zeroed without a body */
-	bool has_waited;  /* for a token's key: it does so once */
-	bool is_foreign;  /* what it asked for is another owner's */
+	void *body;      /* arena: the struct of the route's body table; zeroed without a body */
+	bool has_waited; /* for a token's key: it does so once */
+	bool is_foreign; /* what it asked for is another owner's */
 	struct call_trace trace;
 	char subject[64]; /* id of what it made; "": the path says what it is about */
 	int audit_place;  /* while it is under way: 1 and its place; 0: none */

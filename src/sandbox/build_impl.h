@@ -52,7 +52,8 @@ struct build_job {
 	uint8_t key[HASH_LEN]; /* of all that was done until now */
 	bool is_forced;        /* from here on nothing is taken from the cache */
 	bool is_started, is_canceled;
-	bool is_unsaved; /* it is over, and the store has not taken that */
+	enum build_status result; /* when it is over */
+	bool is_unsaved;          /* it is over, and the store has not taken that */
 	bool is_saving;
 	bool is_acting;           /* something in the box can be stopped */
 	uint64_t began_ms;        /* the step */

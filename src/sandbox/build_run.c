@@ -232,7 +232,7 @@ static void announce(const struct build_job *j)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
-	bool ready = j->b->status == BUILD_READY;
+	bool ready = j->result == BUILD_READY;
 
 	jw_object_begin(&w);
 	jw_str_field(&w, "name", j->b->name);
@@ -259,19 +259,20 @@ void build_end(struct build_job *j)
 		build_step_now(j)->state = BUILD_STEP_FAILED;
 		build_step_now(j)->ms = now_ms(j->all) - j->began_ms;
 	}
-	b->status = j->is_canceled ? BUILD_CANCELED : j->err.code ? BUILD_FAILED : BUILD_READY;
+	j->result = j->is_canceled ? BUILD_CANCELED : j->err.code ? BUILD_FAILED : BUILD_READY;
 	if (b->template[0] != '\0')
-		b->status = BUILD_READY; /* it was canceled too late */
-	if (b->status != BUILD_READY)
+		j->result = BUILD_READY; /* it was canceled too late */
+	if (j->result != BUILD_READY)
 		(void)str_format(b->reason, sizeof(b->reason), "%.239s",
 				 j->is_canceled ? "canceled" : j->err.text);
 	b->ended_ms = (uint64_t)wall_ms(j->all);
 	j->is_unsaved = true;
-	announce(j);
+	build_tell(j); /* all of the output, before a record keeps the end of it only */
 	build_save(j);
 }
 
-/* What it has lives until here: with its record it is nobody's any more. */
+/* It is over when the store knows. The object has its last data by now; ours goes with this call.
+ */
 static void on_saved(void *user, struct object *o, const struct err *err)
 {
 	struct build_job *j = user;
@@ -285,6 +286,8 @@ static void on_saved(void *user, struct object *o, const struct err *err)
 		return;
 	}
 	j->is_unsaved = false;
+	announce(j);
+	build_tell(j);
 	build_job_free(j);
 	builds_next(all);
 }
@@ -292,16 +295,18 @@ static void on_saved(void *user, struct object *o, const struct err *err)
 void build_save(struct build_job *j)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	int before = j->b->status, r;
 
 	if (j->is_saving)
 		return;
-	if (build_write(j->b, &b) < 0) {
+	j->b->status = j->result;
+	r = build_write(j->b, &b);
+	j->b->status = before;
+	if (r < 0) {
 		loop_timer_start(j->all->builds->again, TICK_MS, 0);
 		return;
 	}
-	/* Followers are told before: then they have seen all of the output. */
-	build_tell(j);
 	j->is_saving = true;
-	objects_change(j->all->objects[OBJECTS_BUILD], j->id, (uint32_t)j->b->status, b.data,
-		       on_saved, j);
+	objects_change(j->all->objects[OBJECTS_BUILD], j->id, (uint32_t)j->result, b.data, on_saved,
+		       j);
 }

@@ -260,3 +260,23 @@ def test_a_private_address_is_refused_unless_the_operator_allows_it(registry):
         assert value["exitCode"] != 0, value
         assert len(registry.asked) == before
         box.delete().must(204)
+
+
+def test_a_build_installs_packages_for_its_template(daemon, registry):
+    api = daemon.api
+    made = api.post("/templates/builds", {
+        "name": "withdemo", "from": "base", "packages": {"pip": ["holtdemo==1.2"]}, **BOX,
+        "steps": [{"type": "RUN", "args": ["python3 -c 'import holtdemo; print(holtdemo.VALUE)'"]}]}).must(202).json
+    path = f"/templates/builds/{made['id']}"
+    with api.events("GET", f"{path}/events") as events:
+        assert list(events)[-1].name == "end"
+    one = api.get(path).must(200).json
+    if one["reason"] and "freezer" in one["reason"]:
+        pytest.skip(one["reason"])
+    assert one["status"] == "ready" and one["steps"][1]["output"] == "42\n", one
+    box = api.sandbox("withdemo")
+    assert box.run("python3 -c 'import holtdemo; print(holtdemo.VALUE)'")["stdout"] == "42\n"
+    box.delete().must(204)
+    api.delete("/templates/withdemo").must(204)
+    api.delete("/templates/cache").must(204)
+    until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")

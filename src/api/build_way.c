@@ -1,0 +1,107 @@
+#include "api/build_way.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "api/call.h"
+#include "api/package_way.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "sandbox/build.h"
+#include "sandbox/exec.h"
+
+#define PLAN_MAX (256u << 10)
+
+struct build_way {
+	struct api *api;
+	struct package_way *way; /* owned */
+	enum package_manager manager;
+	struct jv_strings packages; /* of the step, which outlives it */
+	void (*ready)(void *arg, const struct exec_request *req, const struct err *err);
+	void *arg;
+};
+
+static enum package_manager manager_of(int type)
+{
+	return type == BUILD_NPM ? PACKAGE_NPM : PACKAGE_PIP;
+}
+
+static int check(void *user, int type, const struct jv_strings *packages, struct err *err)
+{
+	return package_check(user, manager_of(type), packages->items, packages->len, err);
+}
+
+static void close_way(struct build_way *w)
+{
+	if (w)
+		package_way_close(w->way);
+	free(w);
+}
+
+static void failed(void *user, const struct err *err)
+{
+	struct build_way *w = user;
+
+	w->ready(w->arg, NULL, err);
+}
+
+static void opened(void *user, uint16_t port)
+{
+	struct build_way *w = user;
+	struct arena *a = arena_create(PLAN_MAX);
+	struct package_plan plan;
+	struct exec_request req = { 0 };
+	int r = a ? package_way_plan(w->api, w->manager, w->packages.items, w->packages.len, port,
+				     a, &plan)
+		  : -ENOMEM;
+
+	if (r < 0) {
+		(void)arena_free(a);
+		w->ready(w->arg, NULL, &(struct err){ ENOMEM, "packages" });
+		return;
+	}
+	req.argv = plan.argv;
+	req.argc = plan.argc;
+	req.env = plan.env;
+	req.n_env = plan.n_env;
+	req.cwd = plan.cwd;
+	w->ready(w->arg, &req, NULL); /* w may be gone */
+	(void)arena_free(a);
+}
+
+static int open_way(void *user, struct sandbox *sb, int type, const struct jv_strings *packages,
+		    void (*ready)(void *arg, const struct exec_request *req, const struct err *err),
+		    void *arg, struct build_way **ret, struct err *err)
+{
+	static const struct package_way_ops ops = { opened, failed };
+	struct build_way *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return err_sys(err, ENOMEM, "packages");
+	*w = (struct build_way){ .api = user,
+				 .manager = manager_of(type),
+				 .packages = *packages,
+				 .ready = ready,
+				 .arg = arg };
+	r = package_way_open(user, sb, w->manager, &ops, w, &w->way, err);
+	if (r < 0)
+		close_way(w);
+	else
+		*ret = w;
+	return r;
+}
+
+void build_way_offer(struct api *api)
+{
+	api->build_network = (struct build_network){
+		.open = open_way, .close = close_way, .check = check, .user = api
+	};
+	builds_set_network(api->deps.sandboxes, &api->build_network);
+}
+
+void build_way_forget(struct api *api)
+{
+	if (api->build_network.open)
+		builds_set_network(api->deps.sandboxes, NULL);
+}
