@@ -117,6 +117,13 @@ int cmd_template_rm(const struct command *cmd, int argc, char **argv);
 int cmd_volume_create(const struct command *cmd, int argc, char **argv);
 int cmd_volume_ls(const struct command *cmd, int argc, char **argv);
 int cmd_volume_rm(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_create(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_set(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_ls(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_show(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_test(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_deliveries(const struct command *cmd, int argc, char **argv);
+int cmd_webhook_rm(const struct command *cmd, int argc, char **argv);
 int cmd_pool_create(const struct command *cmd, int argc, char **argv);
 int cmd_pool_set(const struct command *cmd, int argc, char **argv);
 int cmd_pool_ls(const struct command *cmd, int argc, char **argv);
@@ -132,7 +139,8 @@ extern const struct opt context_create_opts[], context_run_opts[], repl_opts[];
 extern const struct opt port_expose_opts[];
 extern const struct opt port_forward_opts[];
 extern const struct opt template_create_opts[], snapshot_create_opts[], fork_opts[],
-	volume_create_opts[], pool_create_opts[], pool_set_opts[];
+	volume_create_opts[], webhook_create_opts[], webhook_set_opts[], pool_create_opts[],
+	pool_set_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
 	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], top_opts[], kill_opts[],
 	key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[], user_create_opts[],
