@@ -1,0 +1,174 @@
+#include "outbound/courier.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "check.h"
+#include "http_rig.h"
+#include "loop/loop.h"
+
+#define OK "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+#define NOBODY "http://127.0.0.1:1/"
+
+struct rig {
+	struct loop *loop;
+	struct courier *courier;
+	struct loop_timer *limit;
+	unsigned told, wanted;
+	int r, status;
+	char text[240];
+};
+
+static void too_long(void *user)
+{
+	(void)user;
+	fail_msg("nothing came");
+}
+
+static int setup(void **state)
+{
+	static struct rig g;
+
+	g = (struct rig){ 0 };
+	assert_int_equal(loop_create(&g.loop, NULL), 0);
+	assert_int_equal(courier_create(g.loop, &g.courier, NULL), 0);
+	assert_int_equal(loop_timer_create(g.loop, too_long, &g, &g.limit), 0);
+	*state = &g;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *g = *state;
+
+	g->courier = courier_free(g->courier);
+	g->limit = loop_timer_free(g->limit);
+	g->loop = loop_free(g->loop);
+	return 0;
+}
+
+static void done(void *user, const struct courier_answer *a)
+{
+	struct rig *g = user;
+
+	g->told++;
+	g->r = a->r;
+	g->status = a->status;
+	(void)str_copy(g->text, sizeof(g->text), a->err.text);
+	if (g->told >= g->wanted)
+		loop_stop(g->loop);
+}
+
+static void never(void *user, const struct courier_answer *a)
+{
+	(void)user;
+	(void)a;
+	fail_msg("it was cut off");
+}
+
+static void wait_for(struct rig *g, unsigned told)
+{
+	g->wanted = told;
+	loop_timer_start(g->limit, 60000, 0);
+	if (g->told < told)
+		loop_run(g->loop);
+	loop_timer_stop(g->limit);
+	assert_int_equal(g->told, told);
+}
+
+static struct courier_request to(const char *url)
+{
+	return (struct courier_request){
+		.method = "POST", .url = url, .max = 1000, .timeout_ms = 50000
+	};
+}
+
+static void one_that_does_not_answer_delays_no_other(void **state)
+{
+	struct rig *g = *state;
+	struct http_step slow = { .answer = "", .read_more = 1 }; /* until we have left */
+	struct http_step quick = { .answer = OK };
+	struct http_rig servers[6];
+	struct courier_request req;
+
+	for (size_t i = 0; i < 5; i++) {
+		http_rig_start(&servers[i], &slow, 1);
+		req = to(servers[i].url);
+		assert_int_equal(courier_send(g->courier, &req, never, g), 0);
+	}
+	http_rig_start(&servers[5], &quick, 1);
+	req = to(servers[5].url);
+	assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	wait_for(g, 1);
+	assert_int_equal(g->r, 0);
+	assert_int_equal(g->status, 204);
+	g->courier = courier_free(g->courier); /* with all others under way */
+	for (size_t i = 0; i < 6; i++)
+		http_rig_done(&servers[i]);
+}
+
+static void what_is_not_public_is_said_to_be(void **state)
+{
+	static const char *const urls[] = { NOBODY, "http://localhost:1/", "http://[::1]:1/",
+					    "http://0177.0.0.1:1/", "http://2130706433:1/" };
+	struct rig *g = *state;
+
+	for (unsigned i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct courier_request req = to(urls[i]);
+
+		req.public_only = true;
+		assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+		wait_for(g, i + 1);
+		assert_int_equal(g->r, -EACCES);
+		assert_int_equal(g->status, 0);
+		assert_non_null(strstr(g->text, "public internet"));
+	}
+}
+
+static void addresses_that_are_none_are_refused_at_once(void **state)
+{
+	static const char *const urls[] = { "",
+					    "example.com",
+					    "ftp://example.com/",
+					    "http://",
+					    "http://a b/",
+					    "http://example.com/#x",
+					    "http://u:p@example.com/",
+					    "http://example.com/\r\nX: y" };
+	struct rig *g = *state;
+
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct courier_request req = to(urls[i]);
+
+		assert_int_equal(courier_send(g->courier, &req, never, g), -EINVAL);
+	}
+}
+
+static void so_many_are_under_way_and_no_more(void **state)
+{
+	struct rig *g = *state;
+	struct courier_request req = to(NOBODY);
+
+	for (unsigned i = 0; i < COURIER_MAX; i++)
+		assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	assert_int_equal(courier_send(g->courier, &req, done, g), -EAGAIN);
+	wait_for(g, COURIER_MAX);
+	assert_int_equal(g->r, -ECONNREFUSED);
+	assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	wait_for(g, COURIER_MAX + 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(one_that_does_not_answer_delays_no_other, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_public_is_said_to_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(addresses_that_are_none_are_refused_at_once, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(so_many_are_under_way_and_no_more, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
