@@ -44,7 +44,7 @@ struct config {
 	bool insecure_bind;
 	struct config_list cors_origins;
 	uint32_t max_connections;
-	uint64_t max_json_bytes, max_body_bytes;
+	uint64_t max_json_bytes, max_body_bytes, body_timeout_ms;
 	bool metrics_public;
 	const char *domain; /* of ports by host name; NULL: none */
 	uint64_t port_answer_ms, port_idle_ms;

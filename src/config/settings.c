@@ -40,6 +40,9 @@ static const struct setting table[] = {
 	    .standard = "1M", .min = 1 << 10, .max = 64 << 20, .help = "largest JSON request"),
 	ROW("max_body", "MAX_BODY", "max-body", SIZE, max_body_bytes, .arg = "SIZE",
 	    .standard = "1G", .min = 1 << 10, .max = 1ull << 40, .help = "largest file upload"),
+	ROW("body_timeout", "BODY_TIMEOUT", "body-timeout", DURATION, body_timeout_ms,
+	    .arg = "TIME", .standard = "1h", .min = 1000, .max = 24 * MS_HOUR,
+	    .help = "how long a request's body may take in all"),
 	ROW("metrics_public", "METRICS_PUBLIC", "metrics-public", BOOL, metrics_public,
 	    .standard = "false", .help = "/metrics needs no key"),
 

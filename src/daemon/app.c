@@ -384,6 +384,7 @@ static int open_server(struct app *a, struct err *err)
 		return r;
 	o.user = a->api;
 	o.limits.conns_max = descriptors_for_clients(c->max_connections);
+	o.limits.whole_ms = (unsigned)c->body_timeout_ms;
 	if (c->cors_origins.len > 0) {
 		a->cors.origins = c->cors_origins.items;
 		o.cors = &a->cors;

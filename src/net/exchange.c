@@ -410,6 +410,8 @@ static void http_tick(struct conn *c, uint64_t now_ms)
 	} else if (can_parse(r)) {
 		if (waited >= limits->body_ms)
 			on_bad(r, 408, "the request's body stopped coming");
+		else if ((clock_now_ns() - r->start_ns) / 1000000 >= limits->whole_ms)
+			on_bad(r, 408, "the request's body took too long");
 	} else if (r->tick) {
 		r->tick(r, now_ms);
 	}

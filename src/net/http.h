@@ -31,6 +31,7 @@ struct http_limits {
 	unsigned head_ms;      /* from the first byte of a head to its end; 10 s */
 	unsigned idle_ms;      /* between requests; 75 s */
 	unsigned body_ms;      /* without a byte of a body that is wanted; 30 s */
+	unsigned whole_ms;     /* from a head's end to the body's, while more is wanted; 1 h */
 	unsigned write_ms;     /* output that makes no progress; 60 s */
 	unsigned linger_ms;    /* after an early answer, for the client to stop sending; 2 s */
 };

@@ -24,6 +24,7 @@ static const struct http_limits defaults = {
 	.head_ms = 10000,
 	.idle_ms = 75000,
 	.body_ms = 30000,
+	.whole_ms = 3600000,
 	.write_ms = 60000,
 	.linger_ms = 2000,
 };
@@ -43,6 +44,7 @@ static void set_defaults(struct http_limits *l)
 	SET_DEFAULT(l, head_ms);
 	SET_DEFAULT(l, idle_ms);
 	SET_DEFAULT(l, body_ms);
+	SET_DEFAULT(l, whole_ms);
 	SET_DEFAULT(l, write_ms);
 	SET_DEFAULT(l, linger_ms);
 }
@@ -51,8 +53,8 @@ static void set_defaults(struct http_limits *l)
  */
 static unsigned sweep_ms(const struct http_limits *l)
 {
-	const unsigned times[] = { l->handshake_ms, l->head_ms,  l->idle_ms,
-				   l->body_ms,      l->write_ms, l->linger_ms };
+	const unsigned times[] = { l->handshake_ms, l->head_ms,  l->idle_ms,  l->body_ms,
+				   l->whole_ms,     l->write_ms, l->linger_ms };
 	unsigned least = 4000;
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)

@@ -186,6 +186,23 @@ static void a_body_that_stops_coming_is_ended(void **state)
 	close_test(t);
 }
 
+static void a_body_that_comes_for_ever_is_ended(void **state)
+{
+	struct test *t = open_with(&(struct http_limits){ .whole_ms = 500 }, NULL);
+
+	(void)state;
+	net_client_puts(&t->c, "POST /collect HTTP/1.1\r\n" H "Content-Length: 1000\r\n\r\n");
+	while (!t->c.closed && !t->gone) {
+		net_client_puts(&t->c, "x");
+		net_rig_run_ms(&t->g, 20);
+	}
+	net_client_until_closed(&t->c);
+	assert_non_null(strstr(buf_str(&t->c.got), "the request's body took too long"));
+	assert_memory_equal(buf_str(&t->c.got), "HTTP/1.1 408 ", 13);
+	assert_true(t->gone);
+	close_test(t);
+}
+
 static void a_client_that_does_not_read_is_cut(void **state)
 {
 	struct test *t = open_with(&(struct http_limits){ .write_ms = 100 }, NULL);
@@ -690,6 +707,7 @@ int main(void)
 		cmocka_unit_test(requests_keep_a_connection_from_being_idle),
 		cmocka_unit_test(a_request_under_way_has_all_the_time_it_wants),
 		cmocka_unit_test(a_body_that_stops_coming_is_ended),
+		cmocka_unit_test(a_body_that_comes_for_ever_is_ended),
 		cmocka_unit_test(a_client_that_does_not_read_is_cut),
 		cmocka_unit_test(a_slow_reader_is_not_cut_while_it_reads),
 		cmocka_unit_test(pending_output_has_a_limit),

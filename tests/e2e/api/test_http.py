@@ -223,6 +223,19 @@ def test_dawdlers_are_cut_off_and_hold_nobody_up(daemon):
     assert time.monotonic() - begin > 8
 
 
+def test_a_body_that_never_ends_is_cut_off():
+    with Daemon("--body-timeout", "1s") as daemon:
+        box = daemon.api.sandbox()
+        with Raw(daemon.port, 40) as raw:
+            raw.send(f"PUT /api/v1{box.path}/files/workspace/slow HTTP/1.1\r\n{HOST}Authorization: Bearer {daemon.key}\r\n"
+                     "Content-Length: 100000\r\n\r\n")
+            raw.trickle(b"x" * 10000, 0.05)
+            data = raw.read_all()
+        assert statuses(data) == [408] and b"took too long" in data
+        daemon.api.get(f"{box.path}/files/workspace/slow").must(404)
+        box.delete().must(204)
+
+
 def test_a_flood_of_connections_is_bounded_and_passes():
     with Daemon("--max-connections", "50") as daemon:
         crowd = [Raw(daemon.port) for _ in range(120)]
