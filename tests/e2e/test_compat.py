@@ -1,4 +1,5 @@
 """Waiting interpreters behave as fresh ones: every case of compat/*.cases, run by compat/compat.c."""
+import concurrent.futures
 import re
 import subprocess
 
@@ -31,7 +32,8 @@ def run_file(file):
 
 @pytest.fixture(scope="session")
 def outcomes():
-    return {file: run_file(file) for file in FILES}
+    with concurrent.futures.ThreadPoolExecutor() as side_by_side:
+        return dict(zip(FILES, side_by_side.map(run_file, FILES)))
 
 
 @pytest.mark.parametrize("file,name", [case for file in FILES for case in names(file)])
