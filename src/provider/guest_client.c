@@ -59,6 +59,11 @@ struct guest_client *guest_free(struct guest_client *g)
 	return NULL;
 }
 
+bool guest_is_foreign(const struct guest_client *g)
+{
+	return g->is_foreign;
+}
+
 int guest_fd(const struct guest_client *g)
 {
 	return g->fd;
@@ -233,7 +238,9 @@ static int take_one(struct guest_client *g)
 	if (n <= 0 && n != -EMSGSIZE)
 		return fail_all(g, -EPIPE, "the box is gone");
 	if (n < 0 || client_take_frame(g, frame, (size_t)n, &fd) < 0)
-		return fail_all(g, -EPROTO, "the box broke the protocol");
+		return fail_all(g, -EPROTO,
+				g->is_foreign ? "the box is of another version"
+					      : "the box broke the protocol");
 	return 1;
 }
 

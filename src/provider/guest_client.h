@@ -57,6 +57,8 @@ bool guest_wants_write(const struct guest_client *g);
  * callback unless held back.
  */
 int guest_dispatch(struct guest_client *g);
+/* After -EPROTO: it lied about nothing, but speaks another version. */
+bool guest_is_foreign(const struct guest_client *g);
 
 int guest_exec(struct guest_client *g, const struct guest_exec *e, const struct guest_callbacks *cb,
 	       void *user, uint32_t *ret_id, struct err *err);

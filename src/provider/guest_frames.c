@@ -303,8 +303,10 @@ int client_take_frame(struct guest_client *g, const void *frame, size_t n, int *
 	struct wire_head head;
 	struct op *op;
 	struct rd r;
+	int e = wire_open(frame, n, &head, &r);
 
-	if (wire_open(frame, n, &head, &r) < 0)
+	g->is_foreign = e == -EPROTONOSUPPORT;
+	if (e < 0)
 		return -EPROTO;
 	if (head.type == G_READY)
 		return on_ready(g, &r);

@@ -39,6 +39,7 @@ struct guest_client {
 	uint32_t live_left; /* G_LIVE frames that are still to come */
 	bool is_ready;      /* G_READY has come */
 	int broken;         /* negative errno once the box is gone or lied */
+	bool is_foreign;    /* it speaks another version */
 };
 
 #define CLIENT_OPS_MAX 4096u /* live ids of one box */

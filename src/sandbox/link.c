@@ -24,6 +24,7 @@ void link_kick(struct sandbox *sb)
  * what runs in it counts as running. */
 static void lose(struct sandbox *sb, int r)
 {
+	sb->is_foreign = r == -EPROTO && guest_is_foreign(sb->guest);
 	link_close(sb);
 	sb->lost_at_ms = now_ms(sb->all);
 	if (r == -EPROTO)
@@ -125,7 +126,8 @@ bool link_retry(struct sandbox *sb)
 		recover_attach(sb);
 		return sb->lost_at_ms != 0;
 	}
-	sandbox_set_reason(sb, "its box does not answer");
+	sandbox_set_reason(sb, sb->is_foreign ? "its box is of another version of the service"
+					      : "its box does not answer");
 	stop_kill(sb);
 	return false;
 }

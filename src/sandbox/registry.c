@@ -207,7 +207,9 @@ int sandbox_check_usable(const struct sandbox *sb, struct err *err)
 		return 0;
 	if (sb->guest || sb->is_found_again || sb->needs_link)
 		return err_set(err, EREMOTEIO, "the sandbox's box is being found again");
-	return err_set(err, EPIPE, "the sandbox's box does not answer");
+	return err_set(err, EPIPE,
+		       sb->is_foreign ? "the sandbox's box is of another version of the service"
+				      : "the sandbox's box does not answer");
 }
 
 /* ---- the registry ---- */

@@ -208,11 +208,12 @@ struct sandbox {
 	struct guest_client *guest; /* owned; NULL: no connection */
 	struct loop_io *io;         /* owned */
 	bool is_guest_ready;
-	uint32_t live_left;  /* executions that the box is still to tell of */
-	uint64_t lost_at_ms; /* when the connection went; 0: it did not */
-	bool has_cut;        /* executions lost their connection in this very dispatch */
+	uint32_t live_left;   /* executions that the box is still to tell of */
+	uint64_t lost_at_ms;  /* when the connection went; 0: it did not */
+	bool has_cut;         /* executions lost their connection in this very dispatch */
 	bool waits_for_flush; /* input is in the queue of the box's socket */
 	unsigned relinks;
+	bool is_foreign;    /* its box speaks another version */
 	uint32_t oom_kills; /* as last seen */
 	struct usage usage;
 

@@ -235,7 +235,7 @@ static void a_box_that_speaks_another_version_is_ended_and_recorded(void **state
 	assert_int_equal(rig.ready, 2); /* nobody waits for it */
 	assert_int_equal(rig.ready_err.code, 0);
 	assert_int_equal(rig_row_state(&rig, id, &reason), SANDBOX_FAILED);
-	assert_string_equal(reason, "its box does not answer");
+	assert_string_equal(reason, "its box is of another version of the service");
 	free(reason);
 	assert_int_equal(rig.fake.live, 0);
 	rig_close(&rig);
