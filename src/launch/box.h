@@ -34,7 +34,7 @@ struct box_plan {
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;
 	uint8_t n_layers, n_volumes;
-	int layer_fds[LAYERS_MAX]; /* detached mounts, bottom first */
+	int layer_fds[LAYERS_MAX + 1]; /* detached mounts, bottom first; sysdirs.h below all */
 	int volume_fds[VOLUMES_MAX];
 	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
 };

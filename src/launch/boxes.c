@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/process.h"
+#include "launch/sysdirs.h"
 #include "launch/zygote.h"
 #include "spec/guest.h"
 
@@ -317,7 +318,8 @@ static int start_plain(struct launch *l, struct box *b, struct err *err)
 static int start(struct launch *l, struct box *b, struct err *err)
 {
 	/* A warm interpreter's box begins with what the interpreter sees. */
-	int r = b->disk ? -EAGAIN : start_by(l, b, zygote_spawn, err);
+	bool has_own = b->disk || sysdirs_are_for(l, &b->tmpl->spec);
+	int r = has_own ? -EAGAIN : start_by(l, b, zygote_spawn, err);
 
 	return r == -EAGAIN ? start_plain(l, b, err) : r;
 }

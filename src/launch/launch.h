@@ -100,12 +100,14 @@ struct box {
 struct launch {
 	struct source client; /* first */
 	struct source signals;
-	int sock;      /* owned: the client */
-	int epoll_fd;  /* owned */
-	int signal_fd; /* owned */
-	int proc_fd;   /* owned: the machine's /proc */
-	int init_fd;   /* owned: holt-init, sealed in memory */
-	int view_ns;   /* owned: the machine's mounts, our copy */
+	int sock;       /* owned: the client */
+	int epoll_fd;   /* owned */
+	int signal_fd;  /* owned */
+	int proc_fd;    /* owned: the machine's /proc */
+	int init_fd;    /* owned: holt-init, sealed in memory */
+	int view_ns;    /* owned: the machine's mounts, our copy */
+	int sysdirs_ns; /* owned: see sysdirs.h; -1: not made */
+	bool sysdirs_failed;
 	bool rootless, closing;
 	uint64_t busy_ms; /* when the client last claimed or destroyed a box */
 	uint64_t claims;  /* so far */

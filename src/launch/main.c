@@ -356,6 +356,7 @@ static void teardown(struct launch *l)
 	ids_done(&l->ids);
 	state_close(&l->state);
 	(void)fd_close(l->view_ns);
+	(void)fd_close(l->sysdirs_ns);
 	(void)fd_close(l->init_fd);
 	(void)fd_close(l->proc_fd);
 	(void)fd_close(l->signal_fd);
@@ -372,7 +373,7 @@ static struct launch *launch_create(int sock)
 	if (!l)
 		return NULL;
 	l->sock = sock;
-	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = -1;
+	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = l->sysdirs_ns = -1;
 	l->netns.host_fd = l->ids.lock_fd = l->state.dir = l->state.lock = -1;
 	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
 		l->templates[i].mount_ns = -1;

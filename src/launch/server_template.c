@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/server.h"
+#include "launch/sysdirs.h"
 #include "launch/template.h"
 #include "launch/zygote.h"
 
@@ -126,9 +127,10 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 		(void)disk_use_free(l, disk);
 		return r;
 	}
+	sysdirs_prepare(l, &spec, r);
 	define_template(l, &spec, TAKE(preload), disk, r);
 	/* Without it boxes have no Python waiting, which their flags say. */
-	r = disk ? 0 : zygote_start(l, &l->templates[spec.id], err);
+	r = disk || sysdirs_are_for(l, &spec) ? 0 : zygote_start(l, &l->templates[spec.id], err);
 	if (r < 0)
 		log_warn("launch", "warm Python: %s", err->text);
 	server_ok(l, q->id);

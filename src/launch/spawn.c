@@ -15,15 +15,17 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "launch/launch.h"
+#include "launch/sysdirs.h"
 #include "spec/guest.h"
 
 #define CHILD_STACK (64u << 10)
 
 /* What the new process works with; descriptors are borrowed. */
 enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
-#define FDS_MAX (FD_COUNT + LAYERS_MAX + VOLUMES_MAX) /* layers and volumes follow */
+#define FDS_MAX (FD_COUNT + LAYERS_MAX + 1 + VOLUMES_MAX) /* layers and volumes follow */
 
 struct order {
 	struct box_plan plan;
@@ -220,20 +222,40 @@ static void drop_disk(const struct box_plan *plan, int *fds)
 		fds[FD_COUNT + i] = fd_close(fds[FD_COUNT + i]);
 }
 
+/* Below all layers: directories that the box's root may write to. */
+static int add_sysdirs(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
+		       struct err *err)
+{
+	int r;
+
+	if (!sysdirs_are_for(l, &b->tmpl->spec))
+		return 0;
+	r = cell_layer_ns(l, &b->cell, err);
+	if (r == 0)
+		r = sysdirs_mount(l, b->cell.layer_ns, err);
+	if (r == -EOPNOTSUPP) { /* this kernel's tmpfs cannot: as if there were none */
+		log_warn("launch", "the root of boxes cannot write to /usr: %s", err->text);
+		l->sysdirs_failed = true;
+		*err = (struct err){ 0 };
+		return 0;
+	}
+	if (r >= 0)
+		fds[FD_COUNT + plan->n_layers++] = r;
+	return r < 0 ? r : 0;
+}
+
 static int add_disk(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
 		    struct err *err)
 {
 	struct disk_use *u = b->disk;
-	int r = 0;
+	int r = add_sysdirs(l, b, plan, fds, err);
 
-	if (!u)
-		return 0;
-	for (uint32_t i = 0; i < u->n_layers && r >= 0; i++) {
+	for (uint32_t i = 0; u && i < u->n_layers && r >= 0; i++) {
 		r = disk_mount_layer(l, u->layers[i], &b->cell, err);
 		if (r >= 0)
 			fds[FD_COUNT + plan->n_layers++] = r;
 	}
-	for (uint32_t i = 0; i < u->n_volumes && r >= 0; i++) {
+	for (uint32_t i = 0; u && i < u->n_volumes && r >= 0; i++) {
 		r = disk_map_volume(l, &u->volumes[i], &b->cell, err);
 		fds[FD_COUNT + plan->n_layers + plan->n_volumes] = u->volumes[i].fd;
 		(void)str_copy(plan->volume_paths[plan->n_volumes++], VOLUME_PATH_MAX + 1,

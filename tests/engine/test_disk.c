@@ -232,6 +232,53 @@ static void a_writable_root_is_kept_too(void **state)
 	assert_int_equal(launcher_template_drop_sync(r->launcher, IMAGE, &r->err), -ENOENT);
 }
 
+static void as_root(struct rig *r, struct held *h, const char *line, const char *output)
+{
+	rig_run(r, h,
+		&(struct guest_exec){ .argc = 3,
+				      .argv = { "/bin/sh", "-c", line },
+				      .timeout_ms = 60000,
+				      .user = "root",
+				      .cwd = "/",
+				      .code = "" },
+		output);
+}
+
+static void the_root_of_a_writable_root_writes_to_system_directories(void **state)
+{
+	struct rig *r = need_root(state);
+	struct held h;
+
+	claim(r, WRITABLE, NULL, NULL, &h);
+	as_root(r, &h,
+		"set -e; echo 1 >/usr/lib/new; mkdir -p /usr/local/lib/x/y; echo 2 "
+		">/usr/local/bin/tool; echo 3 >/etc/ssl/new; mkdir /var/lib/x; rm /usr/bin/env; "
+		"cp /usr/bin/id /usr/bin/id2; mv /usr/bin/id2 /usr/bin/id; stat -c %u "
+		"/usr/bin/id /usr/lib /etc/ssl",
+		"0\n0\n0\n");
+	/* The machine's own files are still nobody's, and no other user gets anything. */
+	as_root(r, &h, "stat -c %u /usr/bin/stat; (echo x >/usr/bin/stat) 2>/dev/null || echo no",
+		"65534\nno\n");
+	rig_expect(r, &h, "touch /usr/lib/mine 2>/dev/null || echo no", "no\n");
+	(void)snap(r, &h, L1, SNAPSHOT_ROOT);
+	end(r, &h);
+	claim(r, WRITABLE, L1, NULL, &h);
+	rig_expect(
+		r, &h,
+		"cat /usr/lib/new /usr/local/bin/tool /etc/ssl/new; ls /usr/bin/env 2>&1 | wc -l",
+		"1\n2\n3\n1\n");
+	as_root(r, &h, "set -e; echo more >>/usr/lib/new; rm -r /usr/local/lib/x; cat /usr/lib/new",
+		"1\nmore\n");
+	end(r, &h);
+	/* Nothing of it is the machine's, and a root that cannot be written to is as it was. */
+	assert_int_not_equal(access("/usr/lib/new", F_OK), 0);
+	assert_int_equal(access("/usr/bin/env", F_OK), 0);
+	claim(r, HOST, NULL, NULL, &h);
+	as_root(r, &h, "touch /usr/lib/x 2>/dev/null || echo no; stat -c %u /usr/lib",
+		"no\n65534\n");
+	end(r, &h);
+}
+
 static void a_root_can_be_made_of_layers_alone(void **state)
 {
 	struct rig *r = need_freezer(state);
@@ -475,6 +522,7 @@ int main(int argc, char **argv)
 		CASE(layers_lie_over_each_other),
 		CASE(a_chain_that_is_too_long_becomes_one_layer),
 		CASE(a_writable_root_is_kept_too),
+		CASE(the_root_of_a_writable_root_writes_to_system_directories),
 		CASE(a_root_can_be_made_of_layers_alone),
 		CASE(what_cannot_be_is_refused),
 		CASE(a_snapshot_without_a_freezer_is_refused),

@@ -1,0 +1,194 @@
+#include "launch/sysdirs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/walk.h"
+#include "launch/disk.h"
+#include "launch/launch.h"
+#include "launch/mounts.h"
+
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define STAGE "/tmp" /* a directory that every machine has; covered only in our own namespace */
+#define DEPTH_MAX 48
+#define DIRS_MAX 200000u
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const system_dirs[] = {
+	"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"
+};
+
+struct copying {
+	unsigned count;
+	dev_t dev;
+	struct err *err;
+};
+
+/* Only what everybody on the machine may see; what is mounted below is not seen in boxes either. */
+static bool is_public(const struct copying *c, const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && st->st_dev == c->dev && (st->st_mode & 05) == 05;
+}
+
+/* The directories in `from`, into `to`; both are taken. */
+static int copy_dirs(struct copying *c, int from, int to, int depth)
+{
+	_close_ int in = from, out = to;
+	struct dents dents = { .at = 0 };
+	struct dent d;
+	int r = 0;
+
+	while (r == 0 && depth < DEPTH_MAX && (r = dents_next(&dents, in, &d)) > 0) {
+		int sub, made;
+		struct stat st;
+
+		r = 0;
+		if (d.type != DT_DIR && d.type != DT_UNKNOWN)
+			continue;
+		if (c->count++ >= DIRS_MAX)
+			return err_set(c->err, E2BIG, "more than %u system directories", DIRS_MAX);
+		sub = openat(in, d.name, DIR_FLAGS);
+		if (sub < 0 || fstat(sub, &st) < 0 || !is_public(c, &st)) {
+			(void)fd_close(sub); /* none, or closed to others: it stays as it is */
+			continue;
+		}
+		if (mkdirat(out, d.name, 0755) < 0 ||
+		    fchownat(out, d.name, LAYER_BASE, LAYER_BASE, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    (made = openat(out, d.name, DIR_FLAGS)) < 0) {
+			r = err_sys(c->err, errno, "copy of system directories");
+			(void)close(sub);
+			return r;
+		}
+		r = copy_dirs(c, sub, made, depth + 1);
+	}
+	return r < 0 && !c->err->code ? err_sys(c->err, r, "read a system directory") : r;
+}
+
+/* /name of where we are. */
+static int copy_one(const char *name, int to, struct err *err)
+{
+	_close_ int root = open("/", DIR_FLAGS);
+	struct copying c = { .err = err };
+	int from, made;
+	struct stat st;
+
+	from = root < 0 ? -1 : openat(root, name, DIR_FLAGS);
+	if (from < 0 || fstat(from, &st) < 0) {
+		(void)fd_close(from);
+		return 0; /* a link, or not there */
+	}
+	c.dev = st.st_dev;
+	if (mkdirat(to, name, 0755) < 0 || fchownat(to, name, LAYER_BASE, LAYER_BASE, 0) < 0 ||
+	    (made = openat(to, name, DIR_FLAGS)) < 0) {
+		(void)close(from);
+		return err_sys(err, errno, "copy of system directories");
+	}
+	return copy_dirs(&c, from, made, 0);
+}
+
+/* What the template itself made; the name is that of the root's directory in layers. */
+static int copy_template(int mount_ns, int to, struct err *err)
+{
+	_close_ int root = -1;
+	int r;
+
+	if (setns(mount_ns, CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "enter a template");
+	if (mkdirat(to, "root", 0755) < 0 || fchownat(to, "root", LAYER_BASE, LAYER_BASE, 0) < 0 ||
+	    (root = openat(to, "root", DIR_FLAGS)) < 0)
+		return err_sys(err, errno, "copy of system directories");
+	r = copy_one("etc", root, err);
+	return r < 0 ? r : copy_one("var", root, err);
+}
+
+/* In a namespace of its own it is the only mount: nothing of the machine is kept busy by it. */
+static int enclose(struct launch *l, int tree, struct err *err)
+{
+	int r, ns = -1;
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "mount namespace");
+	r = mounts_attach(tree, STAGE, err);
+	if (r == 0 && chdir(STAGE) < 0)
+		r = err_sys(err, errno, "enter the system directories");
+	if (r == 0)
+		r = mounts_pivot(err);
+	if (r == 0) {
+		ns = openat(l->proc_fd, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+		r = ns < 0 ? err_sys(err, errno, "mount namespace") : 0;
+	}
+	if (setns(l->view_ns, CLONE_NEWNS) < 0 && r == 0) {
+		(void)close(ns);
+		r = err_sys(err, errno, "leave the system directories");
+	}
+	return r < 0 ? r : ns;
+}
+
+static int build(struct launch *l, int mount_ns, struct err *err)
+{
+	static const struct fs_option options[] = { { .key = "mode", .value = "755" },
+						    { .key = "size", .value = "64m" },
+						    { .key = "nr_inodes", .value = "256k" } };
+	_close_ int tree = -1;
+	int r = 0;
+
+	if (setns(l->view_ns, CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "enter the machine's mounts");
+	tree = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+			  err);
+	if (tree < 0)
+		return tree;
+	for (size_t i = 0; i < COUNT(system_dirs) && r == 0; i++)
+		r = copy_one(system_dirs[i], tree, err);
+	if (r == 0)
+		r = copy_template(mount_ns, tree, err);
+	if (setns(l->view_ns, CLONE_NEWNS) < 0 && r == 0)
+		r = err_sys(err, errno, "enter the machine's mounts");
+	return r < 0 ? r : enclose(l, tree, err);
+}
+
+static bool is_wanted(const struct launch *l, const struct template_spec *t)
+{
+	return !l->rootless && t->root == ROOT_HOST && (t->flags & TEMPLATE_WRITABLE_ROOT);
+}
+
+bool sysdirs_are_for(const struct launch *l, const struct template_spec *t)
+{
+	return is_wanted(l, t) && l->sysdirs_ns >= 0 && !l->sysdirs_failed;
+}
+
+void sysdirs_prepare(struct launch *l, const struct template_spec *t, int mount_ns)
+{
+	struct err err = { 0 };
+
+	if (!is_wanted(l, t) || l->sysdirs_ns >= 0 || l->sysdirs_failed)
+		return;
+	l->sysdirs_ns = build(l, mount_ns, &err);
+	l->sysdirs_failed = l->sysdirs_ns < 0;
+	if (l->sysdirs_failed)
+		log_warn("launch", "the root of boxes cannot write to /usr: %s", err.text);
+}
+
+int sysdirs_mount(const struct launch *l, int layer_ns, struct err *err)
+{
+	_close_ int tree = -1;
+	int r;
+
+	/* A mount can be copied only by who is where it is. */
+	if (setns(l->sysdirs_ns, CLONE_NEWNS) < 0)
+		return err_sys(err, errno, "enter the system directories");
+	tree = mounts_clone(AT_FDCWD, "/", 0, err);
+	if (tree < 0)
+		return tree;
+	r = mounts_map(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, layer_ns,
+		       err);
+	return r < 0 ? r : TAKE_FD(tree);
+}
