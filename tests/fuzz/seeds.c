@@ -127,6 +127,31 @@ static int guest_seeds(struct corpus *c)
 	return c->failed;
 }
 
+/* Layers, snapshots and volumes. */
+static void disk_seeds(struct corpus *c)
+{
+	static const char box_id[] = "abcdefghij0123456789", id[] = "0123456789abcdefghij";
+	struct template_spec t = {
+		.id = 7, .root = ROOT_LAYERS, .preload = "", .layers = { 2, { id, box_id } }
+	};
+	struct launch_spec claim = { .template_id = 7,
+				     .layers = { 1, { id } },
+				     .n_volumes = 2,
+				     .volumes = { { id, "/mnt/data", 0 },
+						  { box_id, "/workspace/a", 1 } } };
+	struct snapshot_spec snapshot = { box_id, id, SNAPSHOT_WHOLE };
+	struct layer_info layer = { id, 1 << 20, 12, 1, 1, 0 };
+	struct volume_spec volume = { id, 16 << 20 };
+	struct volume_info is = { id, box_id, 16 << 20, 4096 };
+
+	put_frame(c, "template-layers", launch_put_template(frame, sizeof(frame), 1, &t));
+	put_frame(c, "claim-volumes", launch_put_claim(frame, sizeof(frame), 2, &claim));
+	put_frame(c, "snapshot", launch_put_snapshot(frame, sizeof(frame), 3, &snapshot));
+	put_frame(c, "layer", launch_put_layer(frame, sizeof(frame), 4, &layer));
+	put_frame(c, "volume", launch_put_volume(frame, sizeof(frame), 5, &volume));
+	put_frame(c, "volume-is", launch_put_volume_info(frame, sizeof(frame), 6, &is));
+}
+
 static int launch_seeds(struct corpus *c)
 {
 	struct limits limits = { 256ull << 20, 64ull << 20, 4096, 500, 0x3, 64, 1024 };
@@ -156,6 +181,7 @@ static int launch_seeds(struct corpus *c)
 	wr_str(&w, box.id);
 	launch_wr_usage(&w, &usage);
 	put_frame(c, "gone", wire_finish(&w));
+	disk_seeds(c);
 	return c->failed;
 }
 
