@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/event_kinds.h"
 #include "json/jw.h"
 
 #define V1 "/api/v1/"
@@ -450,6 +451,19 @@ static void components(struct jw *w, const struct api_route *rows, size_t n)
 	jw_object_end(w);
 }
 
+/* Kinds of events: no schema has a place for them. */
+static void events(struct jw *w)
+{
+	size_t n;
+	const struct event_kind *kinds = event_kinds(&n);
+
+	jw_key(w, "x-events");
+	jw_object_begin(w);
+	for (size_t i = 0; i < n; i++)
+		jw_str_field(w, kinds[i].kind, kinds[i].about);
+	jw_object_end(w);
+}
+
 int openapi_write(struct buf *b)
 {
 	struct jw w = jw_begin(b);
@@ -470,6 +484,7 @@ int openapi_write(struct buf *b)
 	jw_object_end(&w);
 	paths(&w, rows, n);
 	components(&w, rows, n);
+	events(&w);
 	jw_object_end(&w);
 	return jw_end(&w);
 }

@@ -127,7 +127,7 @@ void webhooks_add(struct webhooks *w, const char *owner, const struct webhook_wi
 	struct webhook data = { .url = wish->url,
 				.events = wish->events,
 				.all_owners = wish->all_owners,
-				.after = journal_committed(events_journal(w->o.events)) };
+				.after = journal_last(events_journal(w->o.events)) };
 	struct hook_change *c = NULL;
 	struct err err = { 0 };
 	int r = check_wish(w, wish, &err);

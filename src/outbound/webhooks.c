@@ -392,8 +392,13 @@ static void load_state(void *user, const struct object_row *row)
 	    line_read(&h->line, jv_root(doc)) < 0)
 		log_warn("webhook", "%s begins anew: its record is damaged", row->id);
 	(void)jv_free(doc);
-	/* A log that has forgotten all it had would give numbers a second time. */
-	journal_skip(log_of(w), h->line.looked);
+}
+
+/* A log that has forgotten all it had would give numbers a second time. */
+static void keep_numbers(struct webhooks *w)
+{
+	LIST_FOREACH (&w->hooks, h, struct hook, node)
+		journal_skip(log_of(w), h->line.looked);
 }
 
 static void tick(void *user)
@@ -513,6 +518,7 @@ int webhooks_open(const struct webhooks_options *o, struct webhooks **ret, struc
 	r = store_load_objects(o->store, STATE_KIND, load_state, w, err);
 	if (r < 0)
 		return r;
+	keep_numbers(w);
 	metrics_set(o->metrics, METRIC_WEBHOOK_AGE, LABELS(), 0);
 	w->listener.committed = committed;
 	w->listener.user = w;

@@ -52,6 +52,12 @@ void announce_state(struct sandbox *sb, enum sandbox_state from)
 			announce(sb, "sandbox.running");
 		if (from == SANDBOX_RESUMING)
 			announce(sb, "sandbox.resumed");
+		if (from == SANDBOX_STARTING)
+			announce(sb, "sandbox.started");
+		return;
+	case SANDBOX_SUSPENDED:
+		if (from == SANDBOX_SUSPENDING)
+			announce(sb, "sandbox.suspended");
 		return;
 	case SANDBOX_PAUSED:
 		if (from == SANDBOX_PAUSING)

@@ -1,6 +1,7 @@
 /* Every kind of event that there is, and what it says: the one list, from which the contract's
  * documents are written and by which patterns are checked. A pattern is a kind, the beginning of
- * some with a star behind a dot ("sandbox.*"), or "*". */
+ * some with a star behind a dot ("sandbox.*"), or "*". Those of security have a log of their own,
+ * and no pattern names them. */
 #pragma once
 
 #include <stdbool.h>

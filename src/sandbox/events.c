@@ -1,5 +1,6 @@
 #include "sandbox/events.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "loop/loop.h"
+#include "sandbox/event_kinds.h"
 #include "sandbox/journal.h"
 #include "store/store.h"
 #include "telemetry/metrics.h"
@@ -46,6 +48,7 @@ void events_emit(struct events *e, const struct event *ev)
 	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
 	bool is_security;
 
+	assert(event_kind_is_known(ev->kind)); /* the list is the contract */
 	if (!e)
 		return;
 	is_security = strncmp(ev->kind, SECURITY_PREFIX, strlen(SECURITY_PREFIX)) == 0;

@@ -204,6 +204,11 @@ void journal_write(struct jw *w, const struct journal_row *row)
 	write_data(w, row->text);
 }
 
+uint64_t journal_last(const struct journal *j)
+{
+	return j->seq;
+}
+
 uint64_t journal_committed(const struct journal *j)
 {
 	return j->committed;

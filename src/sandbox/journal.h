@@ -44,6 +44,7 @@ int64_t journal_append(struct journal *j, const char *owner, const char *kind, c
 /* Numbers begin behind this one, if it is higher: of a log whose end was lost. */
 void journal_skip(struct journal *j, uint64_t seq);
 
+uint64_t journal_last(const struct journal *j);      /* the last line, also one on its way; 0 */
 uint64_t journal_committed(const struct journal *j); /* the last line that is in the store; 0 */
 bool journal_is_stuck(const struct journal *j);      /* the store does not take lines now */
 bool journal_has_room(const struct journal *j);      /* less than three quarters of it are full */

@@ -32,6 +32,16 @@ def test_a_life_is_told_in_order(api, key_for):
     anna.get("/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "x"}).error(400)
 
 
+def test_stop_and_start_are_told(api):
+    box = api.sandbox()
+    api.post(box.path + "/stop").must(200)
+    api.post(box.path + "/start").must(200)
+    box.delete().must(204)
+    until(lambda: "sandbox.stopped" in kinds(api, box.id), 10, "the end")
+    assert kinds(api, box.id) == ["sandbox.created", "sandbox.running", "sandbox.suspended", "sandbox.started",
+                                  "sandbox.stopped"]
+
+
 def test_a_stream_goes_on_behind_a_killed_daemon():
     with Daemon() as daemon:
         with daemon.api.events("GET", "/events") as stream:

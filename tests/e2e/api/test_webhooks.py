@@ -217,6 +217,8 @@ def test_nothing_is_lost_by_a_kill(receiver):
         receiver.wait_for(3)
         receiver.status = 500
         second = cause(daemon.api, 25)
+        until(lambda: second[-1] in [item["data"]["subject"] for item in
+                                     daemon.api.get("/events?limit=1000").must(200).json["items"]], 10, "the log")
         receiver.wait_for(5)
         daemon.kill("keeper", "daemon", "launcher")
         daemon.wait_ended()
