@@ -180,6 +180,20 @@ static int copy_bytes(struct fileop *op, int from, int to)
 	}
 }
 
+static int swap_names(struct fileop *op, struct temp *temp, const struct path_spot *from,
+		      const struct path_spot *to)
+{
+	int r = files_lock(op);
+
+	if (r < 0)
+		return r;
+	r = temp_commit(temp, to->name, op->f->flags & FILE_EXCL);
+	if (r == 0 && unlinkat(from->dir, from->name, 0) < 0)
+		r = -errno;
+	files_unlock(op);
+	return r;
+}
+
 /* Between two file systems: the copy takes the new name in one step, then the old name goes. */
 static int move_file(struct fileop *op, const struct path_spot *from, const struct path_spot *to,
 		     struct err *err)
@@ -204,13 +218,7 @@ static int move_file(struct fileop *op, const struct path_spot *from, const stru
 		       futimens(temp.fd, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0))
 		r = -errno;
 	if (r == 0)
-		r = files_lock(op);
-	if (r == 0) {
-		r = temp_commit(&temp, to->name, op->f->flags & FILE_EXCL);
-		if (r == 0 && unlinkat(from->dir, from->name, 0) < 0)
-			r = -errno;
-		files_unlock(op);
-	}
+		r = swap_names(op, &temp, from, to);
 	return r < 0 ? err_sys(err, r, "move '%.100s' to '%.100s'", op->f->path, op->f->target) : 0;
 }
 
