@@ -50,6 +50,8 @@ class Daemon:
         self.api = Client(self)
 
     def start(self, wait=True):
+        if self.process and self.process.poll() is None:
+            self.wait_ended()  # what was killed takes a moment to end, and two cannot have one directory
         command = [HOLT, "serve", "--state-dir", str(self.state_dir), "--listen", "127.0.0.1:0",
                    "--admin-key-file", str(self.key_file), *self.flags]
         env = {name: value for name, value in os.environ.items() if not name.startswith("HOLT_")}
