@@ -473,14 +473,20 @@ static enum http1_event fail(struct http1 *p, llhttp_errno_t code)
 	return HTTP1_BAD;
 }
 
-/* Bytes that are neither target nor field count too: blank lines in front, chunk heads' trailers.
- */
+/* Bytes that are neither target nor field count too: blank lines in front, an answer's reason,
+ * chunk heads' trailers. Also those of the piece that a head ends in: what is too long must not
+ * depend on how it was cut. */
 static bool is_too_long(struct http1 *p, size_t taken, enum http1_event event)
 {
-	if (event == HTTP1_DATA || event == HTTP1_HEAD || (p->has_head && p->trailers == 0))
+	bool is_head = event == HTTP1_HEAD, is_long;
+
+	if (event == HTTP1_DATA || (!is_head && p->has_head && p->trailers == 0))
 		return false;
 	p->head_bytes += taken;
-	return p->head_bytes > p->limits->head_max;
+	is_long = p->head_bytes > p->limits->head_max;
+	if (is_head)
+		p->head_bytes = 0; /* trailers begin anew */
+	return is_long;
 }
 
 /* How much of the text comes before a second blank in a row of the request line. llhttp takes any

@@ -132,6 +132,23 @@ static void heads_are_bounded(void **state)
 	buf_done(&b);
 }
 
+/* Found by fuzzing: the piece that a head ended in was not counted. */
+static void a_long_reason_is_too_long_however_it_is_cut(void **state)
+{
+	static const size_t sizes[] = { 1, 7, 999, 100000 };
+	static char text[3000] = "HTTP/1.1 200 ";
+
+	(void)state;
+	memset(text + strlen(text), 'x', 2500);
+	memcpy(text + strlen(text), "\r\n\r\n", 5);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		char *got = events_of(text, sizes[i], false);
+
+		assert_string_equal(got, "BAD");
+		free(got);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +158,7 @@ int main(void)
 		cmocka_unit_test(what_ends_too_early_is_bad),
 		cmocka_unit_test(what_two_could_read_differently_is_bad),
 		cmocka_unit_test(heads_are_bounded),
+		cmocka_unit_test(a_long_reason_is_too_long_however_it_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
