@@ -354,7 +354,6 @@ static int on_headers_complete(llhttp_t *ll)
 	/* An upgrade is the handler's decision, not the parser's: until then this is HTTP. */
 	ll->upgrade = 0;
 	p->has_head = true;
-	p->head_bytes = 0;
 	return stop_for(p, HTTP1_HEAD);
 }
 
