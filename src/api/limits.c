@@ -1,6 +1,7 @@
 #include "api/limits.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/call.h"
@@ -41,10 +42,23 @@ bool limits_take(struct api *api, const char *key_id, const char *owner, enum ra
 		 struct bucket_state *ret)
 {
 	struct rate rate = limits_rate(api, owner, class);
+	struct rate all = { rate.count * LIMITS_USER_KEYS, rate.per_ms };
+	struct bucket_state of_user;
+	char user[OWNER_MAX + 2];
+	bool is_let_in;
 
-	/* Tokens of an identity provider change all the time: theirs is the owner's. */
-	return rate.count == 0 || buckets_take(api->buckets, key_id[0] ? key_id : owner, class,
-					       rate, clock_now_ns(), ret);
+	if (rate.count == 0)
+		return true;
+	/* Tokens of an identity provider change all the time: theirs is the owner's. What the key
+	 * is refused takes nothing from its user's other keys. */
+	if (!buckets_take(api->buckets, key_id[0] ? key_id : owner, class, rate, clock_now_ns(),
+			  ret))
+		return false;
+	(void)snprintf(user, sizeof(user), "@%s", owner);
+	is_let_in = buckets_take(api->buckets, user, class, all, clock_now_ns(), &of_user);
+	if (!is_let_in || of_user.remaining < ret->remaining)
+		*ret = of_user;
+	return is_let_in;
 }
 
 static void add_number(struct api_call *c, const char *name, uint64_t v)
@@ -77,7 +91,9 @@ bool limits_check(struct api_call *c)
 		return true;
 	metrics_inc(c->api->deps.metrics, METRIC_DENIALS, LABELS("rate_limited"));
 	add_number(c, "Retry-After", seconds_up(s.wait_ms));
-	problem_status(c, 429, "too many requests of class '%s': %u in %u s",
-		       rate_class_name(class), rate.count, rate.per_ms / 1000);
+	problem_status(c, 429,
+		       "too many requests of class '%s': %u in %u s for a key, %u for a user",
+		       rate_class_name(class), rate.count, rate.per_ms / 1000,
+		       rate.count * LIMITS_USER_KEYS);
 	return false;
 }

@@ -1,4 +1,5 @@
-/* How fast the caller may ask: its key's bucket for this class of route. */
+/* How fast the caller may ask: its key's bucket for this class of route, and its user's, which
+ * holds more. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +9,10 @@
 struct api;
 struct api_call;
 struct api_route;
+
+/* All keys of a user together have the rate of so many: one that runs wild leaves room for others,
+ * and many of them do not multiply it. */
+#define LIMITS_USER_KEYS 4u
 
 /* What the row says, or by its method: what looks is a read. */
 enum rate_class limits_class(const struct api_route *route);

@@ -199,45 +199,96 @@ void api_packages_install(struct api_call *c)
 
 /* ---- what was installed ---- */
 
-#define LIST_MAX 200
+#define LIST_DEFAULT 50
+#define LOOK_AT 1000u /* executions at a time: installations are few among many */
+
+struct listing {
+	struct api_call *call;
+	char sandbox_id[ID_LEN + 1];
+	struct buf b; /* owned */
+	struct jw w;
+	uint64_t limit, n;
+	struct cursor last; /* that was written */
+};
+
+static void write_install(struct listing *l, const struct exec_info *x)
+{
+	jw_object_begin(&l->w);
+	jw_str_field(&l->w, "executionId", x->id);
+	jw_raw_field(&l->w, "request", x->content, strlen(x->content));
+	jw_bool_field(&l->w, "running", x->state == EXECUTION_RUNNING);
+	jw_bool_field(&l->w, "installed", x->state == EXECUTION_EXITED && x->exit_code == 0);
+	jw_iso_field(&l->w, "startedAt", x->started_ms);
+	jw_object_end(&l->w);
+	l->last.before_ms = x->started_ms;
+	(void)str_copy(l->last.before_id, sizeof(l->last.before_id), x->id);
+	l->n++;
+}
+
+static void reply_list(struct listing *l, bool more)
+{
+	_cleanup_(buf_done) struct buf buf;
+	struct jw w;
+
+	jw_array_end(&l->w);
+	call_write_cursor(&l->w, more, l->last.before_ms, l->last.before_id);
+	jw_object_end(&l->w);
+	buf = l->b; /* the listing itself goes with its request */
+	w = l->w;
+	w.buf = &buf;
+	call_reply(l->call, 200, &w);
+}
+
+static void look(struct listing *l, int64_t before_ms, const char *before_id);
 
 static void listed(void *user, const struct exec_info *infos, size_t n, bool more,
 		   const struct err *err)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct api_call *c = user;
-	struct jw w = jw_begin(&b);
+	struct listing *l = user;
 
-	(void)more;
-	if (err)
-		return problem_reply(c, err);
-	jw_object_begin(&w);
-	jw_key(&w, "items");
-	jw_array_begin(&w);
-	for (size_t k = 0; k < n; k++) {
-		if (strncmp(infos[k].content, "{\"manager\":", 11) != 0)
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(infos[i].content, "{\"manager\":", 11) != 0)
 			continue;
-		jw_object_begin(&w);
-		jw_str_field(&w, "executionId", infos[k].id);
-		jw_raw_field(&w, "request", infos[k].content, strlen(infos[k].content));
-		jw_bool_field(&w, "running", infos[k].state == EXECUTION_RUNNING);
-		jw_bool_field(&w, "installed",
-			      infos[k].state == EXECUTION_EXITED && infos[k].exit_code == 0);
-		jw_iso_field(&w, "startedAt", infos[k].started_ms);
-		jw_object_end(&w);
+		if (l->n == l->limit)
+			return reply_list(l, true);
+		write_install(l, &infos[i]);
 	}
-	jw_array_end(&w);
-	jw_object_end(&w);
-	call_reply(c, 200, &w);
+	if (!err && more && n > 0)
+		return look(l, infos[n - 1].started_ms, infos[n - 1].id);
+	if (!err)
+		return reply_list(l, false);
+	buf_done(&l->b);
+	problem_reply(l->call, err);
+}
+
+static void look(struct listing *l, int64_t before_ms, const char *before_id)
+{
+	struct api_call *c = l->call;
+
+	exec_list(c->api->deps.sandboxes, l->sandbox_id, call_owner(c), before_ms, before_id,
+		  LOOK_AT, listed, l);
 }
 
 void api_packages_list(struct api_call *c)
 {
 	struct sandbox *sb = call_sandbox(c);
+	struct cursor cursor = { 0 };
+	uint64_t limit = LIST_DEFAULT;
 	struct sandbox_info info;
+	struct listing *l;
 
-	if (!sb)
+	if (!sb || !call_query_u64(c, "limit", &limit) || !call_query_cursor(c, &cursor))
 		return;
+	l = arena_alloc(http_arena(c->http), sizeof(*l));
+	if (!l)
+		return problem_reply(c, &(struct err){ ENOMEM, "packages" });
 	sandbox_info(sb, &info);
-	exec_list(c->api->deps.sandboxes, info.id, call_owner(c), 0, NULL, LIST_MAX, listed, c);
+	l->call = c;
+	l->limit = limit;
+	(void)str_copy(l->sandbox_id, sizeof(l->sandbox_id), info.id);
+	l->w = jw_begin(&l->b);
+	jw_object_begin(&l->w);
+	jw_key(&l->w, "items");
+	jw_array_begin(&l->w);
+	look(l, cursor.before_ms, cursor.before_ms ? cursor.before_id : NULL);
 }

@@ -233,7 +233,7 @@ static const struct api_route routes[] = {
 	    "Install packages", "Execution", .media = SSE, .bad = { 409 }, .about = about_packages,
 	    .rate = ROUTE_RATE_EXEC),
 	ROW("GET", BOX "/packages", SCOPE_SANDBOX_READ, 0, api_packages_list, NULL,
-	    "List what was installed", "PackageList"),
+	    "List what was installed", "PackageList", .query = query_page),
 	ROW("POST", BOX "/ports", SCOPE_PORT, 0, api_port_expose, &body_port, "Expose a port",
 	    "ExposedPort", .good = { 201 }, .about = about_expose),
 	ROW("GET", BOX "/ports", SCOPE_PORT, 0, api_port_list, NULL,

@@ -141,6 +141,7 @@ static const struct schema_field package[] = {
 
 static const struct schema_field package_list[] = {
 	FIELD("items", LIST, .ref = "Package"),
+	NEXT,
 };
 
 static const struct schema list[] = {
@@ -155,7 +156,7 @@ static const struct schema list[] = {
 	SCHEMA("ContextResult", "A value that was shown, in one or more forms", context_result),
 	SCHEMA("ContextError", "What was raised", context_error),
 	SCHEMA("Package", "A call that installed packages", package),
-	SCHEMA("PackageList", "Installations among the sandbox's last executions", package_list),
+	SCHEMA("PackageList", "A page of installations, newest first", package_list),
 };
 
 const struct schema_group schemas_runs = { list, ARRAY_LEN(list) };

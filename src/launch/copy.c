@@ -119,9 +119,8 @@ static int remember(struct way *w, const char *name, struct err *err)
 	return r < 0 ? err_sys(err, -r, "names in a directory") : 0;
 }
 
-/* Calls visit() for each entry of dir. */
-static int each_entry(int dir, int (*visit)(void *arg, const char *name), void *arg,
-		      struct err *err)
+int copy_each_name(int dir, int (*visit)(void *arg, int dir, const char *name), void *arg,
+		   struct err *err)
 {
 	int fd = openat(dir, ".", DIR_FLAGS);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -135,7 +134,7 @@ static int each_entry(int dir, int (*visit)(void *arg, const char *name), void *
 	}
 	while (r == 0 && (errno = 0, e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = visit(arg, e->d_name);
+			r = visit(arg, dir, e->d_name);
 	if (r == 0 && errno)
 		r = err_sys(err, errno, "read a directory");
 	(void)closedir(d);
@@ -147,11 +146,11 @@ struct removal {
 	struct err *err;
 };
 
-static int remove_or_remember(void *arg, const char *name)
+static int remove_or_remember(void *arg, int dir, const char *name)
 {
 	struct removal *v = arg;
 
-	if (unlinkat(v->way.to, name, 0) == 0)
+	if (unlinkat(dir, name, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return err_sys(v->err, errno, "remove '%.60s'", name);
@@ -162,7 +161,7 @@ static int remove_or_remember(void *arg, const char *name)
 static int remove_contents(struct removal *v)
 {
 	size_t top = v->way.depth;
-	int r = each_entry(v->way.to, remove_or_remember, v, v->err);
+	int r = copy_each_name(v->way.to, remove_or_remember, v, v->err);
 
 	while (r == 0 && v->way.depth >= top) {
 		const char *name = way_next(&v->way);
@@ -173,7 +172,7 @@ static int remove_contents(struct removal *v)
 			r = fd < 0 ? err_sys(v->err, errno, "remove '%.60s'", name)
 				   : way_enter(&v->way, -1, fd, v->err);
 			if (r == 0)
-				r = each_entry(v->way.to, remove_or_remember, v, v->err);
+				r = copy_each_name(v->way.to, remove_or_remember, v, v->err);
 			continue;
 		}
 		if (v->way.depth == top)
@@ -229,13 +228,13 @@ static int clear_place(struct walk *w, const char *name, bool is_dir)
 	return is_dir && S_ISDIR(st.st_mode) ? 0 : copy_remove(w->way.to, name, w->copy.err);
 }
 
-static int visit(void *arg, const char *name)
+static int visit(void *arg, int dir, const char *name)
 {
 	struct walk *w = arg;
 	struct stat st;
 	int r;
 
-	if (fstatat(w->way.from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(w->copy.err, errno, "'%.60s'", name);
 	r = clear_place(w, name, S_ISDIR(st.st_mode));
 	if (r < 0)
@@ -265,7 +264,7 @@ static int fill(struct walk *w)
 
 	if (r == 0 && opaque)
 		r = empty(w->way.to, w->copy.err);
-	return r < 0 ? r : each_entry(w->way.from, visit, w, w->copy.err);
+	return r < 0 ? r : copy_each_name(w->way.from, visit, w, w->copy.err);
 }
 
 static int enter(struct walk *w, const char *name)

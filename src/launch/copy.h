@@ -35,5 +35,8 @@ struct copy_stats {
  * owner of `to` become those of `from`. */
 int copy_tree(int from, int to, int links, const struct copy_plan *plan, struct copy_stats *stats,
 	      struct err *err);
+/* Calls visit() for each entry of dir; stops at a negative result. */
+int copy_each_name(int dir, int (*visit)(void *arg, int dir, const char *name), void *arg,
+		   struct err *err);
 /* Removes dir/name whatever it is, and all that is in it. 0 when there is no such entry. */
 int copy_remove(int dir, const char *name, struct err *err);

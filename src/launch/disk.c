@@ -1,6 +1,5 @@
 #include "launch/disk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -37,26 +36,6 @@ static int open_place(const struct launch *l, const char *name, struct err *err)
 static bool has_prefix(const char *name, const char *prefix)
 {
 	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-int disk_each_name(int dir, int (*visit)(void *arg, int dir, const char *name), void *arg,
-		   struct err *err)
-{
-	int fd = openat(dir, ".", DIR_FLAGS);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-	int r = 0;
-
-	if (!d) {
-		r = err_sys(err, errno, "directory of layers or volumes");
-		(void)fd_close(fd);
-		return r;
-	}
-	while (r >= 0 && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = visit(arg, dir, e->d_name);
-	(void)closedir(d);
-	return r < 0 ? r : 0;
 }
 
 /* What was half-made when an earlier launcher ended. */
@@ -134,11 +113,11 @@ int disk_open(struct launch *l, struct err *err)
 	if (r >= 0)
 		r = l->disk.volumes = open_place(l, "volumes", err);
 	if (r >= 0)
-		r = disk_each_name(l->disk.layers, retire, NULL, err);
+		r = copy_each_name(l->disk.layers, retire, NULL, err);
 	if (r >= 0)
-		r = disk_each_name(l->disk.volumes, retire, NULL, err);
+		r = copy_each_name(l->disk.volumes, retire, NULL, err);
 	if (r >= 0)
-		r = disk_each_name(l->disk.layers, load, l, err);
+		r = copy_each_name(l->disk.layers, load, l, err);
 	if (r < 0)
 		return r;
 	count_adopted(l);
@@ -247,7 +226,7 @@ static int sweep(const void *arg, struct job_result *ret, int *ret_fds, size_t *
 	(void)ret_fds;
 	(void)ret_nfds;
 	for (int i = 0; i < 2 && r == 0; i++)
-		r = disk_each_name(JOB_FD + i, remove_old, ret, err);
+		r = copy_each_name(JOB_FD + i, remove_old, ret, err);
 	return r;
 }
 
@@ -262,8 +241,8 @@ static bool has_old(const struct launch *l)
 {
 	bool found = false;
 
-	(void)disk_each_name(l->disk.layers, find_old, &found, NULL);
-	(void)disk_each_name(l->disk.volumes, find_old, &found, NULL);
+	(void)copy_each_name(l->disk.layers, find_old, &found, NULL);
+	(void)copy_each_name(l->disk.volumes, find_old, &found, NULL);
 	return found;
 }
 

@@ -90,10 +90,6 @@ int disk_mount_layer(struct launch *l, const char *id, struct cell *cell, struct
 int disk_map_volume(struct launch *l, const struct disk_volume *v, struct cell *cell,
 		    struct err *err);
 
-/* Calls visit() for each name in dir; stops at a negative result. */
-int disk_each_name(int dir, int (*visit)(void *arg, int dir, const char *name), void *arg,
-		   struct err *err);
-
 /* disk_file.c: names, and the info file of a layer. */
 void disk_name(char dst[DISK_NAME_SIZE], const char *prefix, const char *id);
 int disk_write_info(int dir, const struct layer *layer, struct err *err);

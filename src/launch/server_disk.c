@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "launch/copy.h"
 #include "launch/launch.h"
 #include "launch/server.h"
 
@@ -114,7 +115,7 @@ int server_on_volumes(struct launch *l, struct request *q, struct err *err)
 	int r = rd_end(q->r);
 
 	if (r == 0 && l->disk.volumes >= 0)
-		r = disk_each_name(l->disk.volumes, list_volume, &in, err);
+		r = copy_each_name(l->disk.volumes, list_volume, &in, err);
 	if (r == 0)
 		server_ok(l, q->id);
 	return r;

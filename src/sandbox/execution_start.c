@@ -286,34 +286,14 @@ static struct execution *start(struct sandbox *sb, const struct exec_request *re
 	return x;
 }
 
-struct refusal {
-	struct later later;
-	exec_cb cb;
-	void *user;
-	struct err err;
-};
-
-static void run_refusal(struct later *l, bool is_over)
+static void tell_refused(void (*cb)(void), void *user, const struct err *err)
 {
-	struct refusal *f = LIST_ENTRY(l, struct refusal, later);
-
-	if (!is_over)
-		f->cb(f->user, NULL, &f->err);
-	free(f);
+	((exec_cb)cb)(user, NULL, err);
 }
 
 static void refuse(struct sandboxes *all, exec_cb cb, void *user, const struct err *err)
 {
-	struct refusal *f = calloc(1, sizeof(*f));
-
-	if (!f) { /* NOTE: from inside the call, which without memory cannot be helped. */
-		cb(user, NULL, err);
-		return;
-	}
-	f->cb = cb;
-	f->user = user;
-	f->err = *err;
-	later_post(all, &f->later, run_refusal);
+	later_refuse(all, tell_refused, (void (*)(void))cb, user, err);
 }
 
 void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, void *user)

@@ -11,6 +11,36 @@ void later_post(struct sandboxes *all, struct later *l, void (*run)(struct later
 	loop_task_post(all->loop, &all->turn);
 }
 
+struct refusal {
+	struct later later;
+	refusal_fn tell;
+	void (*cb)(void);
+	void *user;
+	struct err err;
+};
+
+static void run_refusal(struct later *l, bool is_over)
+{
+	struct refusal *f = LIST_ENTRY(l, struct refusal, later);
+
+	if (!is_over)
+		f->tell(f->cb, f->user, &f->err);
+	free(f);
+}
+
+void later_refuse(struct sandboxes *all, refusal_fn tell, void (*cb)(void), void *user,
+		  const struct err *err)
+{
+	struct refusal *f = malloc(sizeof(*f));
+
+	if (!f) {
+		tell(cb, user, err);
+		return;
+	}
+	*f = (struct refusal){ .tell = tell, .cb = cb, .user = user, .err = *err };
+	later_post(all, &f->later, run_refusal);
+}
+
 void flight_begin(struct sandboxes *all, struct flight *f)
 {
 	f->all = all;

@@ -53,6 +53,12 @@ struct later {
 };
 void later_post(struct sandboxes *all, struct later *l, void (*run)(struct later *l, bool is_over));
 
+/* Tells a caller in the next turn why not: tell(cb, user, err), which knows what cb is. Without
+ * memory from inside the call, for that cannot be helped. */
+typedef void (*refusal_fn)(void (*cb)(void), void *user, const struct err *err);
+void later_refuse(struct sandboxes *all, refusal_fn tell, void (*cb)(void), void *user,
+		  const struct err *err);
+
 struct flight {
 	struct list node;
 	struct sandboxes *all; /* borrowed; NULL: it is gone */

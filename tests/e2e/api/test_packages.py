@@ -86,6 +86,22 @@ def test_pip_installs_from_the_registry_and_the_package_can_be_imported(sandbox,
     assert [row["networkBytes"] > 0 for row in used if row["sandboxId"] == sandbox.id] == [True]
 
 
+def test_installations_are_listed_by_page_however_many_executions_are_between(sandbox):
+    done = []
+    for version in ("1.2", "9.9", "1.2"):
+        done.insert(0, install(sandbox, "pip", f"holtdemo=={version}").must(200).json["executionId"])
+        sandbox.run("true")
+    listing = lambda query="": sandbox.api.get(f"{sandbox.path}/packages{query}").must(200).json
+    whole = listing()
+    assert [one["executionId"] for one in whole["items"]] == done and whole["nextCursor"] is None
+    assert [one["installed"] for one in whole["items"]] == [True, False, True]
+    page = listing("?limit=2")
+    assert page["items"] == whole["items"][:2] and page["nextCursor"]
+    rest = listing(f"?limit=2&cursor={page['nextCursor']}")
+    assert rest == {"items": whole["items"][2:], "nextCursor": None}
+    sandbox.api.get(f"{sandbox.path}/packages?cursor=x").error(400, field="cursor")
+
+
 def test_progress_comes_as_events(sandbox):
     with sandbox.api.events("POST", f"{sandbox.path}/packages",
                             {"manager": "pip", "packages": ["holtdemo"], "stream": True}) as events:

@@ -315,6 +315,16 @@ def test_a_key_is_held_to_its_rate_and_told_when_to_come_again(api, user):
     box.delete().must(204)
 
 
+def test_many_keys_do_not_multiply_a_rate(api, user):
+    ann = user("many-keys", rateLimits={"exec": "2/h"})
+    box = ann.sandbox()
+    keys = [api.using(ann.post("/keys", {"name": f"k{i}"}).must(201).json["key"]) for i in range(6)]
+    seen = [key.post(f"{box.path}/execute", {"type": "command", "content": "true"}) for key in keys for _ in range(2)]
+    assert [answer.status for answer in seen] == [200] * 8 + [429] * 4
+    assert "for a user" in seen[-1].error(429, "rate_limited") and int(seen[-1].headers["Retry-After"]) > 0
+    box.delete().must(204)
+
+
 def test_rates_of_everybody_are_settings():
     with Daemon("--rate-exec", "2/h") as daemon:
         box = daemon.api.sandbox()
