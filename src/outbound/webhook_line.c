@@ -1,5 +1,6 @@
 #include "outbound/webhook_line.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,10 +147,8 @@ static struct line_delivery *record(struct webhook_line *l, const struct line_ev
 	return d;
 }
 
-static void pop(struct webhook_line *l)
+static void pop(struct webhook_line *l, struct line_event *e)
 {
-	struct line_event *e = line_head(l);
-
 	list_remove(&e->node);
 	l->n--;
 	l->bytes -= e->size;
@@ -171,8 +170,11 @@ static enum line_state judge(const struct line_rules *rules, const struct line_d
 enum line_state line_tried(struct webhook_line *l, const struct line_rules *rules,
 			   const struct line_try *t)
 {
-	struct line_delivery *d = record(l, line_head(l), t->wall_ms);
+	struct line_event *e = line_head(l);
+	struct line_delivery *d;
 
+	assert(e); /* who tries has looked */
+	d = record(l, e, t->wall_ms);
 	d->tries++;
 	d->last_ms = t->wall_ms;
 	d->took_ms = t->took_ms;
@@ -188,12 +190,12 @@ enum line_state line_tried(struct webhook_line *l, const struct line_rules *rule
 		l->delivered++;
 		l->delivered_ms = t->wall_ms;
 		l->missed = 0;
-		pop(l);
+		pop(l, e);
 		break;
 	case LINE_GIVEN_UP:
 		l->given_up++;
 		miss(l, 1);
-		pop(l);
+		pop(l, e);
 		break;
 	}
 	return d->state;
