@@ -141,7 +141,8 @@ void api_build_create(struct api_call *c)
 				   .key_id = c->who.key_id,
 				   .name = body->name,
 				   .from = body->from ? body->from : "",
-				   .snapshot = body->snapshot ? body->snapshot : "" };
+				   .snapshot = body->snapshot ? body->snapshot : "",
+				   .trace = call_trace(c) };
 
 	if (body->from && body->snapshot)
 		return problem_field(c, "snapshot", "from and snapshot exclude each other");

@@ -121,6 +121,7 @@ void api_sandbox_fork(struct api_call *c)
 					     .name = body->name ? body->name : "",
 					     .owner = info.owner,
 					     .key_id = c->who.key_id,
-					     .timeout_ms = body->timeout_ms },
+					     .timeout_ms = body->timeout_ms,
+					     .trace = call_trace(c) },
 		     forked, c);
 }

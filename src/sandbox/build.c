@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "sandbox/build_impl.h"
 #include "sandbox/check.h"
+#include "sandbox/tracing.h"
+#include "telemetry/trace.h"
 
 #define ARENA_MAX (256u << 10)
 #define WAITING_OWNER_MAX 32u /* builds of an owner that wait or are under way */
@@ -34,6 +36,8 @@ void build_job_free(struct build_job *j)
 	layers_drop(j->all, &j->model.layers);
 	pairs_done(&j->model.env);
 	(void)arena_free(j->arena);
+	span_drop(j->step_span);
+	span_drop(j->span);
 	free(j);
 }
 
@@ -325,6 +329,7 @@ void build_create(struct sandboxes *all, const struct build_wish *w, object_cb c
 	}
 	j->cb = cb;
 	j->user_of_cb = user;
+	tracing_build(j, w->trace);
 	objects_add(table(all),
 		    &(struct object_put){ .id = j->id,
 					  .owner = j->owner,

@@ -21,6 +21,7 @@ struct exec_request;
 struct output;
 struct sandbox;
 struct sandboxes;
+struct trace_context;
 
 #define BUILD_STEPS_MAX 64
 #define BUILD_ARGS_MAX 64
@@ -104,6 +105,7 @@ struct build_wish { /* borrowed for the call */
 	struct template_traits said;
 	const struct build_step *steps;
 	size_t n_steps;
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };
 /* Answers when its record is in the store. EINVAL (named), EEXIST (the name is a built-in one's),
  * EDQUOT (too many wait already). */

@@ -14,6 +14,7 @@
 #include "sandbox/files.h"
 #include "sandbox/output.h"
 #include "sandbox/snapshot.h"
+#include "telemetry/trace.h"
 
 static void act(struct build_job *j);
 
@@ -460,6 +461,7 @@ void build_box_begin(struct build_job *j)
 				       .template = j->b->from,
 				       .model = &m,
 				       .is_internal = true,
+				       .trace = span_context(j->step_span),
 				       .timeout_ms = most > 0 && most < time ? most : time };
 
 	/* A box to work in: its root can be written to, and nothing starts by itself. */

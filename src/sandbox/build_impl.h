@@ -60,8 +60,9 @@ struct build_job {
 	struct loop_timer *timer; /* owned: of the step */
 	struct err err;           /* why it has failed; code 0: it has not */
 	struct build_box box;
-	struct list followers; /* struct build_follower */
-	object_cb cb;          /* who waits for its record */
+	struct span *span, *step_span; /* NULL: in no trace. See tracing.h */
+	struct list followers;         /* struct build_follower */
+	object_cb cb;                  /* who waits for its record */
 	void *user_of_cb;
 };
 

@@ -10,6 +10,7 @@
 #include "sandbox/build_cache.h"
 #include "sandbox/build_impl.h"
 #include "sandbox/events.h"
+#include "sandbox/tracing.h"
 #include "json/jw.h"
 
 /* ---- what a step is made of, as a sum ---- */
@@ -160,6 +161,7 @@ static void step_done(struct build_job *j)
 
 	s->state = BUILD_STEP_DONE;
 	s->ms = now_ms(j->all) - j->began_ms;
+	tracing_build_step_over(j);
 	j->b->at++;
 	build_tell(j);
 }
@@ -190,6 +192,7 @@ static void run(struct build_job *j)
 
 		j->began_ms = now_ms(j->all);
 		s->state = BUILD_STEP_RUNNING;
+		tracing_build_step(j);
 		j->is_forced |= s->force;
 		build_tell(j);
 		r = apply(j, s);
@@ -258,6 +261,7 @@ void build_end(struct build_job *j)
 	if (j->err.code && in_step && build_step_now(j)->state == BUILD_STEP_RUNNING) {
 		build_step_now(j)->state = BUILD_STEP_FAILED;
 		build_step_now(j)->ms = now_ms(j->all) - j->began_ms;
+		tracing_build_step_over(j);
 	}
 	j->result = j->is_canceled ? BUILD_CANCELED : j->err.code ? BUILD_FAILED : BUILD_READY;
 	if (b->template[0] != '\0')
@@ -266,6 +270,7 @@ void build_end(struct build_job *j)
 		(void)str_format(b->reason, sizeof(b->reason), "%.239s",
 				 j->is_canceled ? "canceled" : j->err.text);
 	b->ended_ms = (uint64_t)wall_ms(j->all);
+	tracing_build_over(j);
 	j->is_unsaved = true;
 	build_tell(j); /* all of the output, before a record keeps the end of it only */
 	build_save(j);

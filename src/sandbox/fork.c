@@ -7,6 +7,7 @@
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
 #include "sandbox/snapshot.h"
+#include "telemetry/trace.h"
 
 struct fork {
 	struct pending pending;
@@ -18,6 +19,7 @@ struct fork {
 	struct layers chain;            /* held until the new ones hold it */
 	struct sandbox *made[FORK_MAX]; /* owned references */
 	size_t n_made;
+	struct span *span, *layer_span; /* NULL: in no trace */
 	struct err err;
 	fork_cb cb;
 	void *user;
@@ -38,6 +40,9 @@ static void on_undone(void *user, struct sandbox *sb, const struct err *err)
 static void finish(struct fork *f)
 {
 	list_remove(&f->pending.node);
+	if (f->err.code)
+		span_fail(f->span, f->err.text);
+	span_end(TAKE(f->span)); /* before who waits is told */
 	if (f->err.code) {
 		for (size_t i = 0; i < f->n_made; i++)
 			sandbox_delete(f->made[i], "its fork failed", on_undone, NULL);
@@ -84,6 +89,7 @@ static void make_one(struct fork *f, uint32_t i)
 		.metadata = p->metadata.items,
 		.n_metadata = p->metadata.len,
 		.layers = &f->chain,
+		.trace = span_context(f->span),
 	};
 
 	if (f->name[0] != '\0' && f->count > 1) {
@@ -100,6 +106,7 @@ static void on_layer(void *user, const struct layers *chain, const struct layer_
 	uint32_t count = f->count;
 
 	(void)info;
+	span_end(TAKE(f->layer_span));
 	if (err)
 		f->err = *err;
 	else if (layers_hold(f->all, chain) < 0)
@@ -139,5 +146,10 @@ void sandbox_fork(struct sandbox *sb, const struct fork_request *req, fork_cb cb
 	f->user = user;
 	f->pending.drop = drop_fork;
 	list_push_back(&sb->all->pending, &f->pending.node);
+	f->span = span_begin(sb->all->tracer, req->trace, SPAN_INTERNAL, "sandbox.fork");
+	span_str(f->span, "holt.sandbox.id", sb->id);
+	span_int(f->span, "holt.fork.count", req->count);
+	f->layer_span =
+		span_begin(sb->all->tracer, span_context(f->span), SPAN_INTERNAL, "layer.take");
 	layer_take(sb, SNAPSHOT_VOLATILE, on_layer, f);
 }

@@ -19,8 +19,8 @@ struct snapshot { /* the data of its object */
 	struct kit kit;                          /* owned */
 	struct limits limits;
 	struct pairs env, metadata; /* owned */
-	struct layers layers; /* on top of the kit's */
-	uint64_t bytes; /* of its own layer */
+	struct layers layers;       /* on top of the kit's */
+	uint64_t bytes;             /* of its own layer */
 	uint32_t inodes, skipped;
 };
 extern const struct object_kind snapshot_kind;
@@ -31,10 +31,11 @@ void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *u
 
 struct fork_request { /* borrowed for the call */
 	uint32_t count;
-	const char *name;    /* "": none. Of several: name-1, name-2, ... */
-	const char *owner;   /* of the new ones */
-	const char *key_id;  /* who makes them */
-	uint64_t timeout_ms; /* 0: as the first one's */
+	const char *name;                  /* "": none. Of several: name-1, name-2, ... */
+	const char *owner;                 /* of the new ones */
+	const char *key_id;                /* who makes them */
+	uint64_t timeout_ms;               /* 0: as the first one's */
+	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };
 /* All of them are running, or err says why none is. They are borrowed for the call. */
 typedef void (*fork_cb)(void *user, struct sandbox *const *made, size_t n, const struct err *err);

@@ -1,7 +1,10 @@
 #include "sandbox/tracing.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
+#include "sandbox/build_impl.h"
 #include "sandbox/context_impl.h"
 #include "sandbox/execution.h"
 #include "sandbox/registry.h"
@@ -148,4 +151,39 @@ void tracing_run_over(struct context_run *run)
 	if (status == CONTEXT_LOST || status == CONTEXT_TIMED_OUT)
 		span_fail(run->span, context_status_name(status));
 	span_end(TAKE(run->span));
+}
+
+/* ---- builds ---- */
+
+void tracing_build(struct build_job *j, const struct trace_context *trace)
+{
+	j->span = span_begin(j->all->tracer, trace, SPAN_INTERNAL, "template.build");
+	span_str(j->span, "holt.build.id", j->id);
+}
+
+void tracing_build_step(struct build_job *j)
+{
+	j->step_span =
+		span_begin(j->all->tracer, span_context(j->span), SPAN_INTERNAL, "build.step");
+	span_int(j->step_span, "holt.build.step", (int64_t)j->b->at + 1);
+	span_str(j->step_span, "holt.build.type", build_step_names[build_step_now(j)->type]);
+}
+
+void tracing_build_step_over(struct build_job *j)
+{
+	const struct build_step *s = build_step_now(j);
+
+	span_bool(j->step_span, "holt.build.cached", s->is_cached);
+	if (s->state == BUILD_STEP_FAILED)
+		span_fail(j->step_span, strerror(j->err.code)); /* the text may quote it */
+	span_end(TAKE(j->step_span));
+}
+
+void tracing_build_over(struct build_job *j)
+{
+	span_drop(TAKE(j->step_span)); /* of one that was canceled */
+	span_str(j->span, "holt.build.status", build_status_names[j->result]);
+	if (j->result == BUILD_FAILED)
+		span_fail(j->span, NULL);
+	span_end(TAKE(j->span));
 }

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+struct build_job;
 struct context_run;
 struct err;
 struct execution;
@@ -27,3 +28,11 @@ void tracing_execution_over(struct execution *x, const char *result);
 /* context.run: from the request on, so with the time in the line. */
 void tracing_run(struct context_run *run, const struct trace_context *trace);
 void tracing_run_over(struct context_run *run);
+
+/* template.build, from the request on, and in it a build.step for each; of one that needs a box,
+ * that box's sandbox.create. A step's command is not told of the trace: what it makes must not
+ * depend on who asked. */
+void tracing_build(struct build_job *j, const struct trace_context *trace);
+void tracing_build_step(struct build_job *j);
+void tracing_build_step_over(struct build_job *j);
+void tracing_build_over(struct build_job *j);

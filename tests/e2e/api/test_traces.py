@@ -169,6 +169,35 @@ def test_runs_of_a_context_are_spans(api, collector, box):
     assert run.attributes["holt.context.id"] == context and run.attributes["holt.run.status"] == "ok"
 
 
+def test_a_build_and_its_steps_are_spans(api, daemon, collector):
+    trace, _, headers = parent()
+    steps = [{"type": "RUN", "args": ["true"]}, {"type": "ENV", "args": ["A", "1"]}, {"type": "RUN", "args": ["exit 4"]}]
+    built = api.post("/templates/builds", {"name": "traced", "from": "bash", "steps": steps}, headers=headers).must(202)
+    spans = collector.wait_names(trace, "template.build")
+    build = of_name(spans, "template.build")
+    assert build.failed and build.attributes["holt.build.id"] == built.json["id"]
+    found = sorted((span for span in spans if span.name == "build.step"), key=lambda span: span.start)
+    assert all(span.parent == build.id for span in found)
+    assert found[-1].failed and found[0].attributes["holt.build.type"] == "RUN"
+    ended = api.get(f"/templates/builds/{built.json['id']}").must(200).json
+    assert ended["status"] == "failed" and len(found) == 1 + sum(step["status"] == "done" for step in ended["steps"])
+    api.delete("/templates/cache").must(204)
+    until(lambda: not [left for left in daemon.leftovers() if "/layers/" in left], what="dropping layers")
+
+
+def test_forks_are_spans_of_one(api, collector, box):
+    trace, _, headers = parent()
+    answer = api.post(f"/sandboxes/{box.id}/fork", {"count": 2}, headers=headers)
+    if answer.status != 201:
+        pytest.skip(f"this machine cannot: {answer.body}")
+    for one in answer.json["items"]:
+        api.delete(f"/sandboxes/{one['id']}").must(204)
+    spans = collector.wait_names(trace, "sandbox.fork", "POST /api/v1/sandboxes/:id/fork")
+    fork = of_name(spans, "sandbox.fork")
+    assert of_name(spans, "layer.take").parent == fork.id
+    assert sum(span.name == "sandbox.create" and span.parent == fork.id for span in spans) == 2
+
+
 def test_a_background_execution_is_told_of_when_it_ends(api, collector, box):
     trace, _, headers = parent()
     started = api.post(f"/sandboxes/{box.id}/executions", {"command": "read x", "background": True, "stdin": True},
@@ -261,8 +290,7 @@ def test_a_share_of_the_traces_a_restart_and_a_dead_collector():
             again = parent()
             daemon.api.get("/user", headers=again[2]).must(200)
             collector.wait_names(again[0], "GET /api/v1/user")
-            collector.server.shutdown()
-            collector.server.server_close()
+            collector.die()
             for _ in range(20):
                 daemon.api.get("/user", headers=parent()[2]).must(200)
             until(lambda: "traces do not reach the collector" in daemon.log(), 30, "the complaint")

@@ -1,6 +1,8 @@
 """A collector of traces: takes OTLP over HTTP and keeps what came."""
+import contextlib
 import http.server
 import json
+import socket
 import threading
 
 from support.daemon import until
@@ -51,7 +53,13 @@ class Collector:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        class Server(http.server.ThreadingHTTPServer):
+            def process_request(self, request, client_address):
+                outer.connections.append(request)
+                super().process_request(request, client_address)
+
+        self.connections = []
+        self.server = Server(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
 
@@ -85,6 +93,13 @@ class Collector:
         self.thread.start()
         return self
 
-    def __exit__(self, *_):
+    def die(self):
+        """Nobody listens any more, and what was connected is cut off."""
         self.server.shutdown()
         self.server.server_close()
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def __exit__(self, *_):
+        self.die()
