@@ -332,3 +332,22 @@ def test_forgotten_events_are_said(receiver):
         daemon.api.patch(f"/webhooks/{hook['id']}", {"enabled": True}).must(200)
         cause(daemon.api)
         assert receiver.wait_for(1)[0].json["missed"] >= 5
+
+
+def test_who_is_no_admin_any_more_hears_of_nobody_else(served, anna, receiver):
+    name = anna.owner + "-admin"
+    served.api.post("/users", {"name": name, "role": "admin"}).must(201)
+    key = served.api.post("/keys", {"name": "a", "role": "admin", "owner": name}).must(201).json
+    boss = served.api.using(key["key"])
+    hook = make(boss, receiver.url, events=["key.revoked", "user.updated"], allOwners=True)
+    first, second = cause(anna, 2)
+    anna.delete(f"/user/apikeys/{first}").must(204)
+    receiver.wait_for(1)
+    served.api.patch(f"/users/{name}", {"role": "user"}).must(200)
+    anna.delete(f"/user/apikeys/{second}").must(204)
+    own = boss.post("/user/apikeys", {"name": "own", "role": "user"}).must(201).json["id"]
+    boss.delete(f"/user/apikeys/{own}").must(204)
+    until(lambda: receiver.got[-1].json["data"]["subject"] == own, 10, "their own")
+    assert [one.json["data"]["subject"] for one in receiver.got] == [first, name, own]
+    assert look(served.api, hook)["missed"] == 0
+    served.api.delete(f"/users/{name}").must(204)
