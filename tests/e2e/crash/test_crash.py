@@ -5,6 +5,7 @@ import random
 import signal
 import time
 
+import accounts
 from load import Load
 from support import machine
 from support.daemon import IS_ROOT, Daemon
@@ -71,6 +72,8 @@ def test_whatever_is_killed_nothing_acknowledged_is_lost():
                     load.halt()
                 print(f"round {number}: {what}, {len(world.boxes)} sandboxes, {load.steps} steps, {load.lost} lost")
                 world.check(files=number % 5 == 4 or number == ROUNDS - 1)
+                if number % 5 == 4 or number == ROUNDS - 1:
+                    accounts.check(world)
                 world.forget_gone()
                 assert not daemon.complaints(), daemon.complaints()
         finally:
