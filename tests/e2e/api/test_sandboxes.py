@@ -12,7 +12,8 @@ from support.daemon import IS_ROOT, Daemon, until
 ID = re.compile(r"^[a-z0-9]{20}$")
 FIELDS = ["id", "name", "status", "reason", "template", "runtime", "securityLevel", "networkAccess",
           "owner", "createdAt", "expiresAt", "endedAt", "timeout", "idleTimeout", "remaining",
-          "resources", "metadata", "envNames", "runningExecutions", "start", "timings", "endpoints"]
+          "resources", "metadata", "envNames", "volumes", "runningExecutions", "start", "timings",
+          "endpoints"]
 STEPS = ["claimMs", "stockMs", "cloneMs", "readyMs", "limitsMs", "storeMs", "totalMs"]
 
 
