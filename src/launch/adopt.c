@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/process.h"
+#include "launch/still.h"
 
 #define CGROUP_TEXT_MAX (64u << 10)
 #define KILLED_MS 200
@@ -158,9 +159,9 @@ static void settle(struct launch *l, struct box *b)
 	b->frozen = cgroup_is_frozen(b->cell.cgroup);
 	/* Nobody takes that snapshot any more. */
 	if (b->held) {
-		b->held = false;
-		if (b->frozen && cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, &err) == 0)
-			b->frozen = false;
+		b->held = b->frozen = false;
+		if (still_release(l, b, &err) < 0)
+			b->frozen = cgroup_is_frozen(b->cell.cgroup);
 		(void)persist_update(l, b, NULL);
 	}
 	if (cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &b->plan.limits, &err) < 0)

@@ -26,12 +26,13 @@
 #include "launch/copy.h"
 #include "launch/job.h"
 #include "launch/launch.h"
+#include "launch/still.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define LINKS "links"
 
-enum { FD_LAYERS = JOB_FD, FD_MOUNTS };
+enum { FD_LAYERS = JOB_FD, FD_MOUNTS, FD_PROC };
 
 /* Where a box writes, and as what a layer has it. */
 static const struct place {
@@ -55,6 +56,7 @@ static const struct place {
 struct order {
 	char id[ID_LEN + 1];
 	uint32_t flags;
+	pid_t stopped; /* the box stands still by a signal to this one; 0: frozen */
 	struct copy_plan plan, below_plan; /* for what the box wrote, and for what is below */
 	uint32_t n_below;                  /* layers to take along, bottom first */
 	char below[LAYERS_MAX][ID_LEN + 1];
@@ -181,8 +183,12 @@ static int copy_below(const struct order *o, int to, struct job_result *ret, str
 
 static int copy_box(const struct order *o, int to, struct job_result *ret, struct err *err)
 {
-	_close_ int disk = open_disk(FD_MOUNTS, err);
-	int r = disk < 0 ? disk : 0;
+	_close_ int disk = -1;
+	int r = o->stopped ? still_wait(FD_PROC, o->stopped, err) : 0;
+
+	if (r == 0)
+		r = disk = open_disk(FD_MOUNTS, err);
+	r = r < 0 ? r : 0;
 
 	for (size_t i = 0; i < COUNT(places) && r == 0; i++)
 		if (is_meant(&places[i], o->flags))
@@ -246,7 +252,7 @@ static void release(struct launch *l, struct box *b)
 	if (!b->held)
 		return;
 	b->held = false;
-	if (!b->frozen && cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, &err) < 0)
+	if (still_release(l, b, &err) < 0)
 		log_warn("launch", "box %s does not go on: %s", b->id, err.text);
 	if (b->state == BOX_CLAIMED)
 		(void)persist_update(l, b, NULL);
@@ -255,18 +261,14 @@ static void release(struct launch *l, struct box *b)
 /* Written down first: whoever takes the box over lets it go on. */
 static int hold(struct launch *l, struct box *b, struct err *err)
 {
-	int r;
+	int r = spawn_seed_is_in(&b->cell);
 
-	if (cgroups_missing(l->cgroups) & CONTROLLER_FREEZER)
-		return err_set(err, EOPNOTSUPP,
-			       "a snapshot needs a cgroup freezer: see holt doctor");
-	r = spawn_seed_is_in(&b->cell);
 	if (r < 0)
 		return err_sys(err, r, "snapshot");
 	b->held = true;
 	r = persist_update(l, b, err);
-	if (r == 0 && !b->frozen)
-		r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, true, err);
+	if (r == 0)
+		r = still_hold(l, b, err);
 	if (r < 0)
 		release(l, b);
 	return r;
@@ -365,11 +367,12 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 	(void)str_copy(j.id, sizeof(j.id), s->layer_id);
 	(void)str_copy(j.box_id, sizeof(j.box_id), b->id);
 	j.flags = o.flags;
+	o.stopped = still_is_by_signal(l) ? b->pid : 0;
 	r = hold(l, b, err);
 	if (r == 0) {
-		int fds[] = { l->disk.layers, mounts };
+		int fds[] = { l->disk.layers, mounts, l->proc_fd };
 
-		r = job_start(l, &j, take, &o, fds, 2, err);
+		r = job_start(l, &j, take, &o, fds, 3, err);
 		if (r < 0)
 			release(l, b);
 	}
