@@ -174,7 +174,8 @@ int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err)
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = err_sys(err, errno, "no new privileges");
 	if (r == 0)
-		r = landlock_apply(plan->landlock_abi, plan->flags & TEMPLATE_WRITABLE_ROOT, err);
+		r = landlock_apply(plan->landlock_abi, plan->flags & TEMPLATE_WRITABLE_ROOT,
+				   plan->writable, err);
 	return r < 0 ? r : set_filter(plan, err);
 }
 

@@ -35,6 +35,7 @@ struct box_plan {
 	uint16_t filter_len;
 	uint8_t n_layers, n_volumes;
 	int layer_fds[LAYERS_MAX + 1]; /* detached mounts, bottom first; sysdirs.h below all */
+	char writable[TEMPLATE_WRITABLE_MAX + 1]; /* as in struct template_spec */
 	int volume_fds[VOLUMES_MAX];
 	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
 };

@@ -92,27 +92,23 @@ static int step(int dir, const char *name, uid_t owner, struct err *err)
 
 	if (mkdirat(dir, name, 0755) == 0) {
 		if (fchownat(dir, name, owner, owner, AT_SYMLINK_NOFOLLOW) < 0)
-			return err_sys(err, errno, "place of a volume");
+			return err_sys(err, errno, "place of a mount");
 	} else if (errno != EEXIST) {
-		return err_sys(err, errno, "place of a volume");
+		return err_sys(err, errno, "place of a mount");
 	}
 	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_sys(err, errno, "place of a volume: '%.60s'", name) : fd;
+	return fd < 0 ? err_sys(err, errno, "place of a mount: '%.60s'", name) : fd;
 }
 
-/* The directory at a path of the new root: its descriptor. */
-static int make_path(const char *path, uid_t owner, struct err *err)
+int layers_make_path(const char *path, uid_t owner, struct err *err)
 {
 	_close_ int dir = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char copy[VOLUME_PATH_MAX + 1];
-	struct str rest, part;
+	struct str rest = str_of(path + 1), part = { 0 };
 
 	if (dir < 0)
-		return err_sys(err, errno, "place of a volume");
-	(void)str_copy(copy, sizeof(copy), path);
-	rest = (struct str){ copy + 1, strlen(copy + 1) };
+		return err_sys(err, errno, "place of a mount");
 	while (str_split(&rest, '/', &part)) {
-		char name[VOLUME_PATH_MAX + 1];
+		char name[TEMPLATE_WRITABLE_MAX + 1];
 		int next;
 
 		(void)str_format(name, sizeof(name), "%.*s", (int)part.len, part.data);
@@ -155,7 +151,7 @@ int layers_add_volumes(const struct box_plan *plan, uid_t owner, struct err *err
 			r = cover_mnt(err);
 		}
 		if (r == 0)
-			r = at = make_path(plan->volume_paths[i], owner, err);
+			r = at = layers_make_path(plan->volume_paths[i], owner, err);
 		if (r < 0)
 			return r;
 		r = move_mount(plan->volume_fds[i], "", at, "",

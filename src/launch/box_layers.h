@@ -22,6 +22,9 @@ struct overlay {
 
 /* Attaches the layers where layers_below() names them. */
 int layers_attach(const struct box_plan *plan, struct err *err);
+/* The directory at an absolute path of the new root, which is the working directory; made, for this
+ * owner, where it is not there. No link is followed. Its descriptor. */
+int layers_make_path(const char *path, uid_t owner, struct err *err);
 /* Writes the lower directories of an overlay, top first. Those in layers are named relative to
  * where they are attached, which becomes the working directory: absolute ones would not fit. */
 int layers_below(const struct box_plan *plan, const struct overlay *o, char *dst, size_t size,

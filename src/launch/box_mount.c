@@ -161,6 +161,49 @@ static int check_places(const struct box_plan *plan, struct err *err)
 	return 0;
 }
 
+/* The directory is mounted on itself: that mount stays writable when those above it do not. */
+static int keep_writable(const struct box_plan *plan, const char *path, struct err *err)
+{
+	_close_ int dir = layers_make_path(path, owner_id(plan), err);
+	_close_ int tree = dir < 0 ? -1 : mounts_clone(dir, "", 0, err);
+
+	if (tree < 0)
+		return dir < 0 ? dir : tree;
+	return move_mount(tree, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+		       ? err_sys(err, errno, "writable path %s", path)
+		       : 0;
+}
+
+static int protect(const char *path, struct err *err)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	return mount_setattr(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &attr, sizeof(attr)) < 0
+		       ? err_sys(err, errno, "protect %s", path)
+		       : 0;
+}
+
+/* A root that is writable here and there. What boxes write lies in one place all the same, so
+ * snapshots and limits need not know. */
+static int narrow_root(const struct box_plan *plan, struct err *err)
+{
+	struct str rest = str_of(plan->writable), one = { 0 };
+	char path[TEMPLATE_WRITABLE_MAX + 1];
+	int r = 0;
+
+	while (r == 0 && str_split(&rest, ':', &one)) {
+		(void)str_format(path, sizeof(path), "%.*s", (int)one.len, one.data);
+		r = keep_writable(plan, path, err);
+	}
+	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++) {
+		struct stat st;
+
+		if (lstat(system_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
+			r = protect(system_dirs[i] + 1, err);
+	}
+	return r < 0 ? r : protect(".", err);
+}
+
 static int mount_root(const struct box_plan *plan, struct err *err)
 {
 	bool upper = plan->flags & TEMPLATE_WRITABLE_ROOT;
@@ -193,7 +236,9 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 							     .path = name },
 					  err);
 	}
-	return r < 0 ? r : check_places(plan, err);
+	if (r == 0)
+		r = check_places(plan, err);
+	return r < 0 || plan->writable[0] == '\0' ? r : narrow_root(plan, err);
 }
 
 /* The template's nodes, by inodes of this box alone. */

@@ -66,6 +66,7 @@ static void fill_plan(const struct launch *l, struct box *b, const struct limits
 		.filter = f->insn,
 		.filter_len = f->len,
 	};
+	memcpy(b->plan.writable, t->writable, sizeof(b->plan.writable));
 }
 
 /* The time since the box began, less what earlier steps took. */

@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/str.h"
+#include "spec/launch.h"
 
 /* Rights that came after the headers of the oldest system we build on. */
 #define ACCESS_REFER (1ull << 13)       /* ABI 2 */
@@ -63,8 +65,22 @@ static int allow(int ruleset, const char *path, uint64_t rights)
 	return 0;
 }
 
-int landlock_apply(uint32_t abi, bool writable_root, struct err *err)
+static int allow_paths(int ruleset, const char *paths, uint64_t rights)
 {
+	struct str rest = str_of(paths), one = { 0 };
+	char path[TEMPLATE_WRITABLE_MAX + 1];
+	int r = 0;
+
+	while (r == 0 && str_split(&rest, ':', &one)) {
+		(void)str_format(path, sizeof(path), "%.*s", (int)one.len, one.data);
+		r = allow(ruleset, path, rights);
+	}
+	return r;
+}
+
+int landlock_apply(uint32_t abi, bool writable_root, const char *paths, struct err *err)
+{
+	bool is_all = writable_root && paths[0] == '\0';
 	struct ruleset_attr attr = { .handled_fs = write_rights(abi) };
 	size_t size = abi >= 6 ? sizeof(attr) : abi >= 4 ? 16 : 8;
 	_close_ int ruleset = -1;
@@ -77,11 +93,12 @@ int landlock_apply(uint32_t abi, bool writable_root, struct err *err)
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (ruleset < 0)
 		return err_sys(err, errno, "landlock ruleset");
-	if (writable_root)
+	if (is_all)
 		r = allow(ruleset, "/", attr.handled_fs);
-	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]) && !writable_root && r == 0;
-	     i++)
+	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]) && !is_all && r == 0; i++)
 		r = allow(ruleset, writable[i], attr.handled_fs);
+	if (r == 0 && writable_root)
+		r = allow_paths(ruleset, paths, attr.handled_fs);
 	if (r < 0)
 		return err_sys(err, r, "landlock rule");
 	if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)

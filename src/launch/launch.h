@@ -57,10 +57,11 @@ struct template
 {
 	struct template_spec spec; /* preload is owned */
 	char *preload;             /* owned */
-	struct disk_use *disk;     /* owned: its layers; NULL: it has none */
-	uint32_t generation;       /* counts definitions */
-	int mount_ns;              /* owned; -1: not defined */
-	uint8_t profile;           /* enum seccomp_profile */
+	char writable[TEMPLATE_WRITABLE_MAX + 1];
+	struct disk_use *disk; /* owned: its layers; NULL: it has none */
+	uint32_t generation;   /* counts definitions */
+	int mount_ns;          /* owned; -1: not defined */
+	uint8_t profile;       /* enum seccomp_profile */
 	struct poolsize size;
 	struct list ready; /* of struct box, by pool_link */
 	unsigned ready_count, building_count, claimed_count;

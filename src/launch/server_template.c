@@ -44,6 +44,8 @@ static void define_template(struct launch *l, const struct template_spec *spec, 
 	t->spec.layers = (struct layer_list){ 0 }; /* borrowed from the request: disk has them */
 	t->preload = preload;
 	t->spec.preload = preload;
+	(void)str_copy(t->writable, sizeof(t->writable), spec->writable); /* fits: checked */
+	t->spec.writable = t->writable;
 	t->disk = disk;
 	t->mount_ns = mount_ns;
 	t->profile = spec->level == LEVEL_HIGH || (spec->flags & TEMPLATE_STRICT_CALLS)

@@ -92,9 +92,11 @@ int kit_recipe(const struct kit *k, struct recipe *ret, struct err *err)
 		return err_set(err, EINVAL, "template: there is no '%.60s'", k->runtime);
 	*ret = (struct recipe){ .root = m->root,
 				.flags = t->flags | m->strict |
-					 (m->writable_root ? TEMPLATE_WRITABLE_ROOT : 0),
+					 (kit_snapshot_flags(k) ? TEMPLATE_WRITABLE_ROOT : 0),
 				.layers = k->layers };
-	r = makeup_preload(m, ret->preload, sizeof(ret->preload));
+	r = makeup_writable(m, ret->writable, sizeof(ret->writable));
+	if (r == 0)
+		r = makeup_preload(m, ret->preload, sizeof(ret->preload));
 	return r < 0 ? err_sys(err, r, "preload") : 0;
 }
 

@@ -57,13 +57,24 @@ bool makeup_needs_no_box(const struct makeup *m)
 	       m->root == ROOT_HOST && m->strict == 0;
 }
 
-int makeup_preload(const struct makeup *m, char *dst, size_t size)
+static int join(const struct jv_strings *l, const char *between, char *dst, size_t size)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	for (size_t i = 0; i < m->preload.len; i++)
-		(void)buf_printf(&b, "%s%s", i ? "," : "", m->preload.items[i]);
+	for (size_t i = 0; i < l->len; i++)
+		(void)buf_printf(&b, "%s%s", i ? between : "", l->items[i]);
 	return b.failed ? -ENOMEM : str_copy(dst, size, buf_str(&b));
+}
+
+int makeup_preload(const struct makeup *m, char *dst, size_t size)
+{
+	return join(&m->preload, ",", dst, size);
+}
+
+int makeup_writable(const struct makeup *m, char *dst, size_t size)
+{
+	dst[0] = '\0';
+	return m->writable_root ? 0 : join(&m->writable, ":", dst, size);
 }
 
 /* ---- checking ---- */
@@ -121,6 +132,23 @@ static int check_preload(const struct makeup *m, uint32_t flags, struct err *err
 		       : 0;
 }
 
+static int check_writable(const struct makeup *m, struct err *err)
+{
+	char text[TEMPLATE_WRITABLE_MAX + 1];
+
+	for (size_t i = 0; i < m->writable.len; i++)
+		if (strchr(m->writable.items[i], ':') || m->writable.items[i][0] == '\0' ||
+		    !spec_writable_is_valid(m->writable.items[i]))
+			return err_set(
+				err, EINVAL,
+				"writablePaths: '%.60s': want an absolute path of plain names, "
+				"and none of the kernel's",
+				m->writable.items[i]);
+	return makeup_writable(m, text, sizeof(text)) < 0
+		       ? err_set(err, EINVAL, "writablePaths: too long together")
+		       : 0;
+}
+
 int makeup_check(const struct makeup *m, uint32_t flags, struct err *err)
 {
 	int r;
@@ -129,11 +157,9 @@ int makeup_check(const struct makeup *m, uint32_t flags, struct err *err)
 		return err_set(err, EINVAL, "user: want a name or a number");
 	if (is_said(m->workdir) && strcmp(m->workdir, "/") != 0 && !path_is_plain(m->workdir))
 		return err_set(err, EINVAL, "workdir: want an absolute path without '..'");
-	for (size_t i = 0; i < m->writable.len; i++)
-		if (!path_is_plain(m->writable.items[i]))
-			return err_set(err, EINVAL,
-				       "writablePaths: '%.60s': want an absolute path without '..'",
-				       m->writable.items[i]);
+	r = check_writable(m, err);
+	if (r < 0)
+		return r;
 	r = check_start(&m->start, err);
 	return r < 0 ? r : check_preload(m, flags, err);
 }

@@ -71,8 +71,9 @@ extern const struct jv_field makeup_start_fields[MAKEUP_START_FIELDS];
 bool makeup_is_plain(const struct makeup *m);
 /* True when a finished box needs to know nothing of it: commands and checks come later. */
 bool makeup_needs_no_box(const struct makeup *m);
-/* "numpy,json"; -E2BIG, -ENOMEM. */
+/* As in struct template_spec; -E2BIG, -ENOMEM. */
 int makeup_preload(const struct makeup *m, char *dst, size_t size);
+int makeup_writable(const struct makeup *m, char *dst, size_t size);
 /* -EINVAL with "field: why". flags: enum template_flag of the built-in template below. */
 int makeup_check(const struct makeup *m, uint32_t flags, struct err *err);
 int makeup_copy(const struct makeup *m, struct arena *a, struct makeup *ret); /* -ENOMEM */

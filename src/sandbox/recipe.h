@@ -13,5 +13,6 @@ struct recipe {
 	uint8_t root;   /* enum template_root */
 	uint32_t flags; /* enum template_flag */
 	char preload[RECIPE_PRELOAD_MAX + 1];
-	struct layers layers; /* of the root, bottom first */
+	char writable[TEMPLATE_WRITABLE_MAX + 1]; /* as in struct template_spec */
+	struct layers layers;                     /* of the root, bottom first */
 };

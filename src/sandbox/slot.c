@@ -125,6 +125,7 @@ static void tell_template(struct sandboxes *all, uint32_t id, struct slot *slot)
 				   .flags = r->flags,
 				   .limits = all->settings.limits,
 				   .preload = r->preload,
+				   .writable = r->writable,
 				   .layers = layers_list(&r->layers) };
 
 	slot->err = (struct err){ 0 };
@@ -169,7 +170,7 @@ void slots_tell(struct sandboxes *all)
 static bool is_same(const struct recipe *a, const struct recipe *b)
 {
 	return a->root == b->root && a->flags == b->flags && strcmp(a->preload, b->preload) == 0 &&
-	       layers_are_same(&a->layers, &b->layers);
+	       strcmp(a->writable, b->writable) == 0 && layers_are_same(&a->layers, &b->layers);
 }
 
 /* A free number, or that of the one that was let go first; 0: none. */

@@ -165,6 +165,7 @@ static bool preload_is_valid(const char *s)
 int spec_check_template(const struct template_spec *t, struct err *err)
 {
 	const char *preload = t->preload ? t->preload : "";
+	const char *writable = t->writable ? t->writable : "";
 	struct limits l = t->limits;
 	int r = check_choices(t, err);
 
@@ -175,6 +176,10 @@ int spec_check_template(const struct template_spec *t, struct err *err)
 	if (!preload_is_valid(preload))
 		return err_set(err, EINVAL,
 			       "template preload '%.60s': want module names and commas", preload);
+	if (!spec_writable_is_valid(writable))
+		return err_set(err, EINVAL, "template's writable paths '%.100s'", writable);
+	if (writable[0] != '\0' && !(t->flags & TEMPLATE_WRITABLE_ROOT))
+		return err_set(err, EINVAL, "writable paths are of a writable root");
 	r = spec_check_layers(&t->layers, err);
 	if (r == 0 && t->root == ROOT_LAYERS && t->layers.count == 0)
 		r = err_set(err, EINVAL, "a template of layers needs at least one");
@@ -240,6 +245,7 @@ long launch_put_template(void *data, size_t cap, uint32_t id, const struct templ
 	wr_u32(&w, t->flags);
 	launch_wr_limits(&w, &t->limits);
 	wr_str(&w, t->preload);
+	wr_str(&w, t->writable);
 	launch_wr_layers(&w, &t->layers);
 	return wire_finish(&w);
 }
@@ -257,6 +263,7 @@ int launch_get_template(struct rd *r, struct template_spec *ret)
 	t.flags = rd_u32(r);
 	launch_rd_limits(r, &t.limits);
 	t.preload = rd_str(r);
+	t.writable = rd_str(r);
 	layers = launch_rd_layers(r, &t.layers);
 	n = rd_end(r);
 	if (n == 0)

@@ -105,9 +105,13 @@ struct template_spec {
 	uint32_t flags;
 	struct limits limits;
 	const char *preload; /* modules a warm Python has imported: "numpy,json" */
+	/* Of a writable root: the only directories that can be written to, "/opt/a:/var/b"; NULL or
+	 * "": all of it. */
+	const char *writable;
 	struct layer_list layers;
 };
 #define TEMPLATE_MAX 256
+#define TEMPLATE_WRITABLE_MAX 1024 /* bytes */
 
 struct pool_spec {
 	uint32_t template_id;
@@ -247,6 +251,8 @@ uint32_t spec_nofile_default(bool is_rootless);
 /* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);
+/* "/opt/a:/var/b": absolute, names of [A-Za-z0-9._-], no "." nor "..", none of the kernel's. */
+bool spec_writable_is_valid(const char *paths);
 bool spec_tag_is_valid(const char *tag);
 int spec_check_layers(const struct layer_list *l, struct err *err);
 /* "/workspace/a/b" or "/mnt/NAME": names of [A-Za-z0-9._-], no "." nor "..". */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "spec/launch.h"
 
 #define SNAPSHOT_FLAGS (SNAPSHOT_ROOT | SNAPSHOT_AS_ROOT | SNAPSHOT_WHOLE | SNAPSHOT_VOLATILE)
@@ -39,6 +40,48 @@ static size_t name_len(const char *s)
 	if ((n == 1 && s[0] == '.') || (n == 2 && s[0] == '.' && s[1] == '.'))
 		return 0;
 	return n;
+}
+
+/* Names of [A-Za-z0-9._-], and not those that lead elsewhere. */
+static bool is_plain_name(struct str name)
+{
+	if (name.len == 0 || str_is(name, ".") || str_is(name, ".."))
+		return false;
+	for (size_t i = 0; i < name.len; i++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
+			    name.data[i]))
+			return false;
+	return true;
+}
+
+static bool path_is_writable(struct str path)
+{
+	static const char *const kernels[] = { "proc", "sys", "dev" };
+	struct str name = { 0 };
+
+	if (path.len < 2 || path.data[0] != '/' || path.data[path.len - 1] == '/')
+		return false;
+	path = (struct str){ path.data + 1, path.len - 1 };
+	for (bool is_first = true; str_split(&path, '/', &name); is_first = false) {
+		if (!is_plain_name(name))
+			return false;
+		for (size_t i = 0; is_first && i < sizeof(kernels) / sizeof(kernels[0]); i++)
+			if (str_is(name, kernels[i]))
+				return false;
+	}
+	return true;
+}
+
+bool spec_writable_is_valid(const char *paths)
+{
+	struct str rest = str_of(paths), one = { 0 };
+
+	if (rest.len > TEMPLATE_WRITABLE_MAX || (rest.len > 0 && paths[rest.len - 1] == ':'))
+		return false;
+	while (str_split(&rest, ':', &one))
+		if (!path_is_writable(one))
+			return false;
+	return true;
 }
 
 bool spec_volume_path_is_valid(const char *path)

@@ -17,10 +17,16 @@
 	}
 
 static const struct limits limits_example = LIMITS_EXAMPLE;
-static const struct template_spec template_example = {
-	TEMPLATE_MAX,         ROOT_DIR,       LEVEL_HIGH, NET_HOST,
-	TEMPLATE_WARM_PYTHON, LIMITS_EXAMPLE, "os.path",  { 1, { BOX_ID } }
-};
+static const struct template_spec template_example = { TEMPLATE_MAX,
+						       ROOT_DIR,
+						       LEVEL_HIGH,
+						       NET_HOST,
+						       TEMPLATE_WARM_PYTHON |
+							       TEMPLATE_WRITABLE_ROOT,
+						       LIMITS_EXAMPLE,
+						       "os.path",
+						       "/opt/a:/var/b.c",
+						       { 1, { BOX_ID } } };
 static const struct pool_spec pool_example = { 1, 2, 8, 5000, 80 };
 static const struct launch_spec claim_example = { 3,
 						  LAUNCH_COLD,
@@ -97,9 +103,10 @@ static void requests_come_back_as_they_were(void **state)
 	assert_int_equal(template_got.root, ROOT_DIR);
 	assert_int_equal(template_got.level, LEVEL_HIGH);
 	assert_int_equal(template_got.net, NET_HOST);
-	assert_int_equal(template_got.flags, TEMPLATE_WARM_PYTHON);
+	assert_int_equal(template_got.flags, TEMPLATE_WARM_PYTHON | TEMPLATE_WRITABLE_ROOT);
 	assert_limits(&template_got.limits, &limits_example);
 	assert_string_equal(template_got.preload, "os.path");
+	assert_string_equal(template_got.writable, "/opt/a:/var/b.c");
 	assert_int_equal(template_got.layers.count, 1);
 	assert_string_equal(template_got.layers.ids[0], BOX_ID);
 	assert_int_equal(try_pool(&pool_example), 0);
@@ -385,6 +392,36 @@ static void a_template_is_checked_whole(void **state)
 	assert_string_equal(err.text, "limit pids is 1, allowed are 4 to 32768");
 }
 
+static void writable_paths_lead_nowhere_else(void **state)
+{
+	static const char *const good[] = { "", "/a", "/opt/a:/var/b-c_d.e", "/procs", "/a/proc" };
+	static const char *const bad[] = { "/",       "a",        "/a/",   "/a//b",  "/..",
+					   "/a/../b", "/a/./b",   "/a:",   ":/a",    "/a::/b",
+					   "/a b",    "/a\n",     "/proc", "/sys/x", "/dev",
+					   "/a:/dev", "/\xc3\xa9" };
+	static char big[TEMPLATE_WRITABLE_MAX + 2];
+	struct template_spec t = template_example;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		t.writable = good[i];
+		assert_int_equal(spec_check_template(&t, NULL), 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		t.writable = bad[i];
+		assert_int_equal(spec_check_template(&t, NULL), -EINVAL);
+	}
+	memset(big, 'a', TEMPLATE_WRITABLE_MAX);
+	big[0] = '/';
+	t.writable = big;
+	assert_int_equal(spec_check_template(&t, NULL), 0);
+	big[TEMPLATE_WRITABLE_MAX] = 'a';
+	assert_int_equal(spec_check_template(&t, NULL), -EINVAL);
+	t.writable = "/a"; /* of a root that is not writable */
+	t.flags = 0;
+	assert_int_equal(spec_check_template(&t, NULL), -EINVAL);
+}
+
 static void nothing_but_module_names_is_preloaded(void **state)
 {
 	static const char *const good[] = { "", "numpy", "a,b", "os.path", "_x9.y_,Z" };
@@ -427,6 +464,7 @@ int main(void)
 		cmocka_unit_test(too_much_disk_is_explained),
 		cmocka_unit_test(a_template_is_checked_whole),
 		cmocka_unit_test(nothing_but_module_names_is_preloaded),
+		cmocka_unit_test(writable_paths_lead_nowhere_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

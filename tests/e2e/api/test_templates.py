@@ -99,6 +99,12 @@ def test_names_and_owners_are_kept_apart(api, template, key_for):
     ("writablePaths", ["/a", "b"], "writablePaths"),
     ("writablePaths", ["/a/"], "writablePaths"),
     ("writablePaths", ["/"], "writablePaths"),
+    ("writablePaths", ["/proc/x"], "writablePaths"),
+    ("writablePaths", ["/dev"], "writablePaths"),
+    ("writablePaths", ["/a:/b"], "writablePaths"),
+    ("writablePaths", ["/a b"], "writablePaths"),
+    ("writablePaths", [""], "writablePaths"),
+    ("writablePaths", ["/" + "p" * 250 + str(n) for n in range(5)], "writablePaths"),
     ("writablePaths", ["/a//b"], "writablePaths"),
     ("writablePaths", [f"/p{n}" for n in range(17)], "writablePaths"),
     ("preload", ["os.system('x')"], "preload"),
@@ -242,3 +248,33 @@ def test_an_alias_of_nothing_is_refused(api, template):
     api.ask("PUT", "/templates/other/aliases/prod", {"version": 1}).error(404)
     api.ask("PUT", "/templates/own/aliases/prod", {"version": 0}).must(400)
     api.ask("PUT", "/templates/own/aliases/prod", {}).must(400)
+
+
+@pytest.mark.parametrize("start", ["warm", "cold"])
+def test_paths_can_be_written_to_in_a_root_that_cannot(api, box, template, start):
+    template(**{"from": "bash", "writablePaths": ["/opt/data", "/var/lib/app"]})
+    one = type(box)(api, api.post("/sandboxes", {"template": "own", "useWarmPool": start == "warm"}).must(201).json)
+    # Those that are not there are made, for the box's user.
+    assert one.run("echo a > /opt/data/x && mkdir /var/lib/app/d && echo b > /var/lib/app/d/y && cat /opt/data/x")["stdout"] == "a\n"
+    for path in ("/opt/x", "/etc/x", "/usr/x", "/var/lib/x", "/x"):
+        assert one.run(f"touch {path}")["exitCode"] != 0, path
+    assert one.run("mv /opt/data /opt/other; rm -rf /opt/data; ls -d /opt/data")["stdout"] == "/opt/data\n"
+    one.run("echo a > /opt/data/x")
+    stopped = api.post(f"{one.path}/stop")
+    if stopped.status != 409:
+        api.post(f"{one.path}/start").must(200)
+        assert one.run("cat /opt/data/x /var/lib/app/d/y; touch /opt/x")["stdout"] == "a\nb\n"
+    one.delete().must(204)
+
+
+def test_all_of_the_root_can_be_written_to_when_the_template_says_so(api, box, template):
+    if os.geteuid() != 0:
+        pytest.skip("without privilege the files of the machine belong to nobody in the box")
+    template(**{"from": "bash", "writableRoot": True, "user": "root"})
+    one = type(box)(api, api.post("/sandboxes", {"template": "own"}).must(201).json)
+    assert one.run("echo x > /etc/mine && cat /etc/mine && echo y > /opt/mine")["stdout"] == "x\n"
+    stopped = api.post(f"{one.path}/stop")
+    if stopped.status != 409:
+        api.post(f"{one.path}/start").must(200)
+        assert one.run("cat /etc/mine /opt/mine")["stdout"] == "x\ny\n"
+    one.delete().must(204)
