@@ -20,7 +20,7 @@ import pytest
 from support.local import BUILD, HOLT, processes_with, run, run_json
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=60):
     """Waits for what must happen, however slow the machine is."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -26,7 +26,7 @@ def exchange(port, data, half_close=False):
 def still_serving(daemon):
     """Whatever a test did, the next client is served."""
     yield
-    daemon.api.get("/healthz", seconds=10).must(200)
+    daemon.api.get("/healthz", seconds=60).must(200)
 
 
 # --- what two servers could read differently -----------------------------------------------------

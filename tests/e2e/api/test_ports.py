@@ -315,7 +315,7 @@ def test_a_large_answer_arrives_whole_however_slow_the_client(port):
 
 def test_a_client_that_leaves_takes_its_connection_along(port):
     for _ in range(300):  # more than there may be at once
-        connection = port.box.api.connect(10)
+        connection = port.box.api.connect(60)
         connection.request("GET", port.prefix + "/raw/slow", headers=port.headers)
         assert connection.getresponse().status == 200
         connection.close()

@@ -17,12 +17,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("HOLT_BUILD", ROOT / "build"))
 HOLT = str(BUILD / "holt")
 IS_ROOT = os.geteuid() == 0
-START_SECONDS = 60  # with sanitizers, on a busy machine
 GREETING = re.compile(rb"listens on https?://[^\s]*?:(\d+)\n")
 
 
-def until(condition, seconds=20, what="it"):
+PATIENCE = 60  # seconds: with sanitizers, on a busy machine; who waits for what happens waits no longer than it takes
+
+
+def until(condition, seconds=PATIENCE, what="it"):
     """Waits for what must happen, however slow the machine is."""
+    seconds = max(seconds, PATIENCE)
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -64,7 +67,7 @@ class Daemon:
         return self
 
     def wait_started(self):
-        until(lambda: self.greeting() or self.process.poll() is not None, START_SECONDS, "the start")
+        until(lambda: self.greeting() or self.process.poll() is not None, PATIENCE, "the start")
         assert self.greeting(), f"holt serve ended with {self.process.poll()}:\n{self.log()[-4000:]}"
         self.port = int(self.greeting().group(1))
         self.api.key = self.key
@@ -105,7 +108,7 @@ class Daemon:
             os.kill(pid, signal.SIGKILL)
         return pids
 
-    def wait_ended(self, seconds=30):
+    def wait_ended(self, seconds=PATIENCE):
         """The exit code, once every part is gone; boxes may live on."""
         code = self.process.wait(seconds)
         until(lambda: not any(machine.is_alive(part) for part in self.others), seconds, "the end")
@@ -122,7 +125,7 @@ class Daemon:
     def note_used(self):
         """Which operations it has carried out, for the contract's test; a daemon that is hung says nothing."""
         with contextlib.suppress(OSError, http.client.HTTPException):
-            answer = self.api.get("/metrics", seconds=5)
+            answer = self.api.get("/metrics", seconds=30)
             contract.note_used(answer.body.decode() if answer.status == 200 else "")
 
     # --- what must be true at the end ----------------------------------------------------------

@@ -5,7 +5,7 @@ import time
 
 
 class Raw:
-    def __init__(self, port, seconds=20):
+    def __init__(self, port, seconds=60):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=seconds)
 
     def send(self, data):
