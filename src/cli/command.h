@@ -112,6 +112,11 @@ int cmd_snapshot_ls(const struct command *cmd, int argc, char **argv);
 int cmd_snapshot_rm(const struct command *cmd, int argc, char **argv);
 int cmd_fork(const struct command *cmd, int argc, char **argv);
 int cmd_template_create(const struct command *cmd, int argc, char **argv);
+int cmd_template_build(const struct command *cmd, int argc, char **argv);
+int cmd_build_ls(const struct command *cmd, int argc, char **argv);
+int cmd_build_show(const struct command *cmd, int argc, char **argv);
+int cmd_build_cancel(const struct command *cmd, int argc, char **argv);
+int cmd_build_prune(const struct command *cmd, int argc, char **argv);
 int cmd_template_ls(const struct command *cmd, int argc, char **argv);
 int cmd_template_rm(const struct command *cmd, int argc, char **argv);
 int cmd_volume_create(const struct command *cmd, int argc, char **argv);
@@ -138,11 +143,11 @@ int cmd_help(const struct command *cmd, int argc, char **argv);
 extern const struct opt context_create_opts[], context_run_opts[], repl_opts[];
 extern const struct opt port_expose_opts[];
 extern const struct opt port_forward_opts[];
-extern const struct opt template_create_opts[], snapshot_create_opts[], fork_opts[],
-	volume_create_opts[], webhook_create_opts[], webhook_set_opts[], pool_create_opts[],
-	pool_set_opts[];
+extern const struct opt template_build_opts[], template_create_opts[], snapshot_create_opts[],
+	fork_opts[], volume_create_opts[], webhook_create_opts[], webhook_set_opts[],
+	pool_create_opts[], pool_set_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
-	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], top_opts[], kill_opts[],
-	key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[], user_create_opts[],
-	user_set_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
-	bench_opts[], version_opts[], help_opts[];
+	sandbox_rm_opts[], shell_opts[], find_opts[], grep_opts[], logs_opts[], top_opts[],
+	kill_opts[], key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[],
+	user_create_opts[], user_set_opts[], user_create_opts[], user_set_opts[],
+	config_show_opts[], doctor_opts[], bench_opts[], version_opts[], help_opts[];

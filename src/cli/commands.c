@@ -433,6 +433,30 @@ const struct command commands[] = {
 	      cmd_fork),
 	PLAIN("template create", "NAME", "Make a version of a template, and print it",
 	      template_create_opts, cmd_template_create),
+	{
+		.name = "template build",
+		.operands = "FILE",
+		.summary = "Build a template by the steps of a YAML file, and print it",
+		.details =
+			"The file says what the API takes: name, from, env, packages, steps and the "
+			"rest. A step is one of RUN, COPY, ENV, WORKDIR, USER, PIP and NPM. What was "
+			"done before, on top of the same, is not done again.\n"
+			"\n"
+			"COPY takes what lies below the context, as [FROM, TO]. FILE - is standard "
+			"input.\n",
+		.examples = "holt template build app/holt.yaml\n"
+			    "holt template build -q --context . app.yaml\n",
+		.opts = template_build_opts,
+		.mixed = true,
+		.run = cmd_template_build,
+	},
+	PLAIN("build ls", "", "List builds of templates", client_opts, cmd_build_ls),
+	PLAIN("build show", "ID", "Show a build, with its steps' output", client_opts,
+	      cmd_build_show),
+	PLAIN("build cancel", "ID...", "Cancel builds, or forget those that are over", client_opts,
+	      cmd_build_cancel),
+	PLAIN("build prune", "", "Forget what steps of builds have made", client_opts,
+	      cmd_build_prune),
 	PLAIN("template ls", "", "List your templates", client_opts, cmd_template_ls),
 	PLAIN("template rm", "NAME...", "Remove versions of templates", client_opts,
 	      cmd_template_rm),

@@ -22,6 +22,7 @@ struct pack {
 	uint64_t left;   /* of them */
 	size_t padding;  /* behind them */
 	bool over;       /* the end mark is in head */
+	bool is_stable;  /* the same files make the same bytes */
 };
 
 /* The directory itself comes first, and tells how long its path is. */
@@ -39,7 +40,12 @@ static int read_root(struct pack *p, struct err *err)
 	return 0;
 }
 
-int pack_create(const char *dir, struct pack **ret, struct err *err)
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static int create(const char *dir, bool is_stable, struct pack **ret, struct err *err)
 {
 	_cleanup_(pack_free_p) struct pack *p = calloc(1, sizeof(*p));
 	char *paths[] = { (char *)dir, NULL };
@@ -48,7 +54,9 @@ int pack_create(const char *dir, struct pack **ret, struct err *err)
 	if (!p)
 		return err_sys(err, ENOMEM, "archive");
 	p->file = -1;
-	p->walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	p->is_stable = is_stable;
+	p->walk = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR,
+			   is_stable ? by_name : NULL);
 	if (!p->walk)
 		return err_sys(err, errno, "%.150s", dir);
 	r = read_root(p, err);
@@ -56,6 +64,16 @@ int pack_create(const char *dir, struct pack **ret, struct err *err)
 		return r;
 	*ret = TAKE(p);
 	return 0;
+}
+
+int pack_create(const char *dir, struct pack **ret, struct err *err)
+{
+	return create(dir, false, ret, err);
+}
+
+int pack_create_stable(const char *dir, struct pack **ret, struct err *err)
+{
+	return create(dir, true, ret, err);
 }
 
 struct pack *pack_free(struct pack *p)
@@ -77,8 +95,8 @@ static int add_header(struct pack *p, const FTSENT *e, const struct stat *st, en
 		.type = type,
 		.mode = st->st_mode & 0777,
 		.size = type == TAR_FILE ? (uint64_t)st->st_size : 0,
-		.mtime_sec = st->st_mtim.tv_sec,
-		.mtime_nsec = (uint32_t)st->st_mtim.tv_nsec,
+		.mtime_sec = p->is_stable ? PACK_STABLE_TIME : st->st_mtim.tv_sec,
+		.mtime_nsec = p->is_stable ? 0 : (uint32_t)st->st_mtim.tv_nsec,
 		.path = e->fts_path + p->root_len,
 		.link = link,
 	};

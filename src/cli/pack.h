@@ -11,6 +11,9 @@ struct pack; /* opaque */
 
 /* What is below `dir`, not the directory itself. Symbolic links stay links. */
 int pack_create(const char *dir, struct pack **ret, struct err *err);
+/* The same, in the order of names and with one time for all: the same files are the same bytes. */
+#define PACK_STABLE_TIME 946684800 /* the year 2000: every format has it */
+int pack_create_stable(const char *dir, struct pack **ret, struct err *err);
 struct pack *pack_free(struct pack *p);
 CLEANUP_FUNC(struct pack *, pack_free)
 /* Bytes put into dst; 0 at the end; -errno with err filled. Sockets, pipes and devices are left out

@@ -1,12 +1,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include <yaml.h>
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "config/source.h"
+#include "config/yaml_event.h"
 
 #define DEPTH_MAX 4u
 #define NAME_ROOM 256u
@@ -20,11 +19,6 @@ struct reader {
 	struct err *err;
 	char name[NAME_ROOM]; /* the keys on the way down, joined */
 };
-
-static void event_done(yaml_event_t *e)
-{
-	yaml_event_delete(e); /* an empty one is fine */
-}
 
 static int bad(const struct reader *r, const yaml_event_t *e, const char *what)
 {
@@ -47,42 +41,11 @@ static const char *text_of(const yaml_event_t *e)
 	return (const char *)e->data.scalar.value;
 }
 
-/* Aliases make small files big, tags make values mean something else: neither has a place here. */
 static int check_plain(const struct reader *r, const yaml_event_t *e)
 {
-	const yaml_char_t *anchor = NULL, *tag = NULL;
+	const char *why = yaml_event_problem(e);
 
-	switch (e->type) {
-	case YAML_ALIAS_EVENT:
-		return bad(r, e, "aliases are not taken");
-	case YAML_SCALAR_EVENT:
-		anchor = e->data.scalar.anchor;
-		tag = e->data.scalar.tag;
-		if (strlen(text_of(e)) != e->data.scalar.length)
-			return bad(r, e, "has a NUL byte");
-		break;
-	case YAML_SEQUENCE_START_EVENT:
-		anchor = e->data.sequence_start.anchor;
-		tag = e->data.sequence_start.tag;
-		break;
-	case YAML_MAPPING_START_EVENT:
-		anchor = e->data.mapping_start.anchor;
-		tag = e->data.mapping_start.tag;
-		break;
-	default:
-		break;
-	}
-	if (anchor)
-		return bad(r, e, "anchors are not taken");
-	return tag ? bad(r, e, "tags are not taken") : 0;
-}
-
-static bool is_null(const yaml_event_t *e)
-{
-	const char *v = text_of(e);
-
-	return e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-	       (*v == '\0' || strcmp(v, "~") == 0 || strcmp(v, "null") == 0);
+	return why ? bad(r, e, why) : 0;
 }
 
 /* Down one key: the name so far and the key, joined. Returns the length to come back to. */
@@ -107,7 +70,7 @@ static int read_sequence(struct reader *r, size_t line)
 	_cleanup_(buf_done) struct buf all = { .max = VALUE_ROOM };
 
 	for (;;) {
-		_cleanup_(event_done) yaml_event_t e = { 0 };
+		_cleanup_(yaml_event_done) yaml_event_t e = { 0 };
 		int n = next(r, &e);
 
 		if (n == 0)
@@ -116,7 +79,8 @@ static int read_sequence(struct reader *r, size_t line)
 			return n;
 		if (e.type == YAML_SEQUENCE_END_EVENT)
 			return r->fn(r->user, r->name, buf_str(&all), line, r->err);
-		if (e.type != YAML_SCALAR_EVENT || is_null(&e) || strchr(text_of(&e), ','))
+		if (e.type != YAML_SCALAR_EVENT || yaml_event_is_null(&e) ||
+		    strchr(text_of(&e), ','))
 			return bad(r, &e, "want a list of texts without commas");
 		n = buf_printf(&all, "%s%s", all.len ? "," : "", text_of(&e));
 		if (n == -E2BIG)
@@ -131,7 +95,7 @@ static int read_mapping(struct reader *r, unsigned depth);
 
 static int read_value(struct reader *r, unsigned depth)
 {
-	_cleanup_(event_done) yaml_event_t e = { 0 };
+	_cleanup_(yaml_event_done) yaml_event_t e = { 0 };
 	size_t line;
 	int n = next(r, &e);
 
@@ -141,7 +105,8 @@ static int read_value(struct reader *r, unsigned depth)
 		return n;
 	line = e.start_mark.line + 1;
 	if (e.type == YAML_SCALAR_EVENT)
-		return r->fn(r->user, r->name, is_null(&e) ? NULL : text_of(&e), line, r->err);
+		return r->fn(r->user, r->name, yaml_event_is_null(&e) ? NULL : text_of(&e), line,
+			     r->err);
 	if (e.type == YAML_SEQUENCE_START_EVENT)
 		return read_sequence(r, line);
 	if (depth == DEPTH_MAX)
@@ -152,7 +117,7 @@ static int read_value(struct reader *r, unsigned depth)
 static int read_mapping(struct reader *r, unsigned depth)
 {
 	for (;;) {
-		_cleanup_(event_done) yaml_event_t key = { 0 };
+		_cleanup_(yaml_event_done) yaml_event_t key = { 0 };
 		size_t before = 0;
 		int n = next(r, &key);
 
@@ -181,7 +146,7 @@ static int read_document(struct reader *r, const yaml_event_t *e)
 		return n;
 	if (e->type == YAML_MAPPING_START_EVENT)
 		return read_mapping(r, 1);
-	if (e->type == YAML_SCALAR_EVENT && is_null(e))
+	if (e->type == YAML_SCALAR_EVENT && yaml_event_is_null(e))
 		return 0;
 	return bad(r, e, "want names and values");
 }
@@ -191,7 +156,7 @@ static int read_stream(struct reader *r)
 	unsigned documents = 0;
 
 	for (;;) {
-		_cleanup_(event_done) yaml_event_t e = { 0 };
+		_cleanup_(yaml_event_done) yaml_event_t e = { 0 };
 		int n = next(r, &e);
 
 		if (n < 0)
