@@ -21,6 +21,7 @@
 
 #define STATE_KIND "webhook_state" /* of the store's objects: a line, by the webhook's id */
 #define TICK_MS 1000u              /* lines are written down so often, as far as they changed */
+#define MOVED_MS 30000u            /* and those which only looked at others' events, so often */
 #define PAGE 100u
 #define AGAIN_MS 1000u         /* after the store or the courier could not */
 #define ANSWER_MAX (16u << 10) /* of which nothing is used */
@@ -80,11 +81,13 @@ static void wait_again(struct hook *h)
 static void look(struct hook *h, const struct object *o, const struct journal_row *rows, size_t n)
 {
 	uint64_t missed = h->line.missed_total;
+	size_t waiting = h->line.n;
 
 	for (size_t i = 0; i < n && line_has_room(&h->line); i++)
 		if (line_look(&h->line, &rows[i], is_wanted(h, o, &rows[i])) < 0)
 			break; /* is read again */
-	h->is_dirty = true;
+	h->is_moved = true;
+	h->is_dirty |= h->line.n > waiting || h->line.missed_total > missed;
 	metrics_add(h->all->o.metrics, METRIC_WEBHOOK_MISSED, LABELS(),
 		    (double)(h->line.missed_total - missed));
 }
@@ -107,10 +110,12 @@ static void got_page(void *user, int r, const struct journal_row *rows, size_t n
 	}
 	if (!o)
 		return;
-	if (n > 0)
+	if (n > 0) {
 		look(h, o, rows, n);
-	else if (!more)
-		line_look_past(&h->line, known); /* forgotten, all of it */
+	} else if (!more) { /* forgotten, all of it */
+		line_look_past(&h->line, known);
+		h->is_dirty = true;
+	}
 	hook_pump(h);
 }
 
@@ -369,13 +374,15 @@ static void save(struct hook *h)
 				  .created_ms = clock_wall_ms(),
 				  .updated_ms = clock_wall_ms() };
 
-	if (!h->is_dirty || write_state(h, &b) < 0)
+	if ((!h->is_dirty && !h->is_moved) || write_state(h, &b) < 0)
 		return;
 	row.text = b.data;
 	/* NOTE: what the disk refuses is not asked for again before the line moves on: until then
 	 * the store knows an earlier place, and a receiver would get some events twice. */
-	if (store_put_object(h->all->o.store, &row, NULL, NULL) == 0)
-		h->is_dirty = false;
+	if (store_put_object(h->all->o.store, &row, NULL, NULL) < 0)
+		return;
+	h->is_dirty = h->is_moved = false;
+	h->saved_ms = clock_now_ms();
 }
 
 static void load_state(void *user, const struct object_row *row)
@@ -411,7 +418,8 @@ static void tick(void *user)
 
 		if (e && e->at_ms < oldest && find_open(h))
 			oldest = e->at_ms;
-		save(h);
+		if (h->is_dirty || clock_now_ms() - h->saved_ms >= MOVED_MS)
+			save(h);
 		hook_pump(h); /* its owner may have been let in again */
 	}
 	metrics_set(w->o.metrics, METRIC_WEBHOOK_AGE, LABELS(), (double)(now - oldest) / 1e3);

@@ -19,7 +19,9 @@ struct hook { /* one webhook */
 	struct hook_send *send; /* the same */
 	struct hook_send *test;
 	struct loop_timer *timer; /* owned: the next try */
-	bool is_dirty;            /* the store does not know all of the line */
+	bool is_dirty;            /* the store does not know what became of an event */
+	bool is_moved;            /* it only has looked further */
+	uint64_t saved_ms;
 };
 
 struct webhooks {

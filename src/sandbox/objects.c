@@ -41,6 +41,8 @@ static void object_free(const struct object_kind *kind, struct object *o)
 		return;
 	if (o->data)
 		kind->free(o->data);
+	if (o->text) /* some keep a secret in it */
+		explicit_bzero(o->text, strlen(o->text));
 	free(o->text);
 	free(o);
 }

@@ -3,7 +3,8 @@
  * Input: flags, then pattern, replacement and line, each ended by a newline.
  *
  * The regular expressions themselves are the C library's, and those of glibc take very long for
- * some: counted repetitions and references back are left out here. */
+ * some: counted repetitions, references back and many "+" (each doubles what it repeats) are left
+ * out here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #define PATTERN_MAX 32u
 #define LINE_MAX_ 256u
 #define TEXT_MAX 64u
+#define PLUS_MAX 4u
 
 /* The next text of the input, as long as it may be; NUL bytes end it. */
 static char *take(const uint8_t **data, size_t *size, size_t max)
@@ -35,9 +37,15 @@ static char *take(const uint8_t **data, size_t *size, size_t max)
 
 static bool is_slow(const char *pattern, uint32_t flags)
 {
+	unsigned n_plus = 0;
+
 	if (!(flags & FILE_REGEX))
 		return false;
 	if (strchr(pattern, '{'))
+		return true;
+	for (const char *c = pattern; *c; c++)
+		n_plus += *c == '+';
+	if (n_plus > PLUS_MAX)
 		return true;
 	for (const char *c = strchr(pattern, '\\'); c && c[1]; c = strchr(c + 2, '\\'))
 		if (c[1] >= '0' && c[1] <= '9')

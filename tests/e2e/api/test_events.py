@@ -97,6 +97,24 @@ def test_what_is_made_and_removed_is_told(api, key_for):
     box.delete().must(204)
 
 
+def test_objects_are_told(api, key_for):
+    dan = key_for("user", owner="events-dan")
+    box = dan.sandbox()
+    snapshot = dan.post(box.path + "/snapshots", {"name": "s"}).must(201).json["id"]
+    dan.delete(f"/snapshots/{snapshot}").must(204)
+    dan.post("/templates", {"name": "events-t", "from": "bash"}).must(201)
+    dan.delete("/templates/events-t:1").must(204)
+    box.delete().must(204)
+    pool = api.post("/warmpools", {"name": "events-pool", "runtime": "bash", "minSize": 0, "maxSize": 1}).must(201).json["id"]
+    api.patch(f"/warmpools/{pool}", {"maxSize": 2}).must(200)
+    api.delete(f"/warmpools/{pool}").must(204)
+    until(lambda: kinds(api, pool) == ["pool.created", "pool.updated", "pool.deleted"], 10, "the pool's")
+    mine = [item for item in dan.get("/events?limit=1000").must(200).json["items"]
+            if item["kind"].startswith(("snapshot.", "template.", "pool."))]
+    assert [item["kind"] for item in mine] == ["snapshot.created", "snapshot.deleted", "template.created", "template.deleted"]
+    assert mine[0]["data"] == {"subject": snapshot, "name": "s"}
+
+
 def test_users_and_quotas_are_told(api, key_for):
     api.post("/users", {"name": "events-dora", "quota": {"sandboxes": 1}}).must(201)
     dora = key_for("user", owner="events-dora")
