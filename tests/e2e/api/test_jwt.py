@@ -48,6 +48,19 @@ def test_owners_of_tokens_have_their_own_sandboxes(api, provider):
     box.delete().must(204)
 
 
+def test_a_token_reaches_its_owner_s_ports(api, provider):
+    anna, bob = (api.using(provider.keys[2].token(owner)) for owner in ("anna", "bob"))
+    box = anna.sandbox()
+    anna.post(f"{box.path}/ports", {"port": 3000}).must(201)
+    assert "nothing listens there" in anna.get(f"{box.path}/ports/3000/").error(502, "bad_gateway")
+    bob.get(f"{box.path}/ports/3000/").error(404)
+    for who, status in ((anna, 502), (bob, 404)):
+        who.ask("GET", f"{box.path}/tcp/3000", headers={
+            "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}).must(status)
+    box.delete().must(204)
+
+
 def test_what_is_wrong_with_a_token_is_refused_and_said(api, provider):
     key = provider.keys[2]
     now = int(time.time())
