@@ -98,18 +98,29 @@ static int join_layers(const struct layers *base, const struct layers *top, stru
 	return 0;
 }
 
+void build_take_layers(struct build_job *j, const struct layers *now, uint64_t bytes)
+{
+	struct layers was = j->model.layers;
+
+	/* A chain that was too long has become one layer: those before are not in it. */
+	if (was.n > 0 && !layers_have(now, was.ids[was.n - 1]))
+		j->model.bytes = 0;
+	j->model.bytes += bytes;
+	j->model.layers = *now;
+	layers_drop(j->all, &was);
+}
+
 static int take_over(struct build_job *j, const struct layers *chain, const struct layer_info *info,
 		     struct err *err)
 {
-	struct layers was = j->model.layers, now;
+	struct layers now;
 	int r = join_layers(&j->box.sb->kit.layers, chain, &now);
 
 	if (r == 0)
 		r = layers_hold(j->all, &now);
 	if (r < 0)
 		return err_sys(err, r, "layers");
-	j->model.layers = now;
-	layers_drop(j->all, &was);
+	build_take_layers(j, &now, info ? info->bytes : 0);
 	return build_cache_put(j->all, j->owner, j->key, &now, info ? info->bytes : 0, err);
 }
 

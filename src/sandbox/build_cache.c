@@ -51,12 +51,13 @@ static void entry_changed(struct sandboxes *all, void *before, void *now)
 	/* NOTE: as with snapshots, the next start counts anew. */
 	if (is && layers_hold(all, &is->layers) < 0)
 		is->layers.n = 0;
-	if (is)
-		quota_charge(all, is->owner, QUOTA_DISK, is->bytes);
-	if (!was)
-		return;
-	layers_drop(all, &was->layers);
-	quota_give(all, was->owner, QUOTA_DISK, was->bytes);
+	if (was)
+		layers_drop(all, &was->layers);
+}
+
+static uint64_t entry_bytes(const void *data)
+{
+	return ((const struct build_entry *)data)->bytes;
 }
 
 const struct object_kind build_entry_kind = {
@@ -67,6 +68,7 @@ const struct object_kind build_entry_kind = {
 	.parse = entry_parse,
 	.free = free,
 	.changed = entry_changed,
+	.bytes = entry_bytes,
 };
 
 static struct objects *table(struct sandboxes *all)
@@ -76,8 +78,8 @@ static struct objects *table(struct sandboxes *all)
 
 /* ---- looking ---- */
 
-const struct layers *build_cache_find(struct sandboxes *all, const char *owner,
-				      const uint8_t key[HASH_LEN])
+const struct build_entry *build_cache_find(struct sandboxes *all, const char *owner,
+					   const uint8_t key[HASH_LEN])
 {
 	char name[2 * HASH_LEN + 1];
 	struct object *o;
@@ -89,7 +91,7 @@ const struct layers *build_cache_find(struct sandboxes *all, const char *owner,
 	if (!e || e->layers.n == 0)
 		return NULL;
 	e->used_ms = wall_ms(all);
-	return &e->layers;
+	return e;
 }
 
 static int64_t used_at(const struct object *o)
@@ -215,28 +217,12 @@ void build_cache_clear(struct sandboxes *all, const char *owner, object_cb cb, v
 
 /* ---- keeping ---- */
 
-struct keeping {
-	struct pending pending;
-	struct sandboxes *all;
-	char owner[OBJECT_OWNER_MAX + 1];
-	uint64_t bytes; /* counted until the entry counts them itself */
-};
-
-static void drop_keeping(struct pending *p)
-{
-	free(LIST_ENTRY(p, struct keeping, pending));
-}
-
 static void on_kept(void *user, struct object *o, const struct err *err)
 {
-	struct keeping *k = user;
-
+	(void)user;
 	(void)o;
 	if (err && err->code != EEXIST)
 		log_debug("sandbox", "a step was not cached: %s", err->text);
-	quota_give(k->all, k->owner, QUOTA_DISK, k->bytes);
-	list_remove(&k->pending.node);
-	free(k);
 }
 
 static int write_entry(const char *owner, const struct layers *layers, uint64_t bytes,
@@ -253,14 +239,16 @@ static int write_entry(const char *owner, const struct layers *layers, uint64_t 
 	return jw_end(&w);
 }
 
-/* What is removed is counted until the store has forgotten it: who needs the room now is refused,
- * and has it with the next build. */
-static int take_disk(struct sandboxes *all, const char *owner, uint64_t bytes, struct err *err)
+/* Whether there is room: the entry takes it in this very turn. What is removed is counted until the
+ * store has forgotten it: who needs the room now is refused, and has it with the next build. */
+static int check_disk(struct sandboxes *all, const char *owner, uint64_t bytes, struct err *err)
 {
 	int r = quota_take(all, owner, QUOTA_DISK, bytes, err);
 
 	if (r < 0)
 		(void)remove_oldest(all, owner, 0);
+	else
+		quota_give(all, owner, QUOTA_DISK, bytes);
 	return r;
 }
 
@@ -270,32 +258,22 @@ int build_cache_put(struct sandboxes *all, const char *owner, const uint8_t key[
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char name[2 * HASH_LEN + 1];
 	const struct object *there;
-	struct keeping *k;
-	int r = take_disk(all, owner, bytes, err);
+	int r = check_disk(all, owner, bytes, err);
 
 	if (r < 0)
 		return r;
-	k = calloc(1, sizeof(*k));
-	if (!k || write_entry(owner, layers, bytes, &b) < 0) {
-		quota_give(all, owner, QUOTA_DISK, bytes);
-		free(k);
+	if (write_entry(owner, layers, bytes, &b) < 0)
 		return 0;
-	}
-	k->all = all;
-	k->bytes = bytes;
-	k->pending.drop = drop_keeping;
-	(void)str_copy(k->owner, sizeof(k->owner), owner);
-	list_push_back(&all->pending, &k->pending.node);
 	encode_hex(key, HASH_LEN, name);
 	there = objects_by_name(table(all), owner, name);
 	if (there) { /* it was made anew because somebody asked for that */
-		objects_change(table(all), there->id, 0, b.data, on_kept, k);
+		objects_change(table(all), there->id, 0, b.data, on_kept, NULL);
 		return 0;
 	}
 	/* Its place is free when the store has forgotten the old one: there is one to spare. */
 	(void)remove_oldest(all, owner, BUILD_CACHE_OWNER_MAX - 2);
 	objects_add(table(all),
 		    &(struct object_put){ .owner = owner, .name = name, .text = b.data }, on_kept,
-		    k);
+		    NULL);
 	return 0;
 }

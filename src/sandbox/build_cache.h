@@ -23,8 +23,8 @@ struct build_entry { /* the data of its object; its name is the key */
 extern const struct object_kind build_entry_kind;
 
 /* NULL: there is none. Borrowed for this turn of the loop. */
-const struct layers *build_cache_find(struct sandboxes *all, const char *owner,
-				      const uint8_t key[HASH_LEN]);
+const struct build_entry *build_cache_find(struct sandboxes *all, const char *owner,
+					   const uint8_t key[HASH_LEN]);
 /* Keeps it, soon; that the store does not take it is nobody's problem. QUOTA_ERRNO: the owner has
  * no disk left for it. */
 int build_cache_put(struct sandboxes *all, const char *owner, const uint8_t key[HASH_LEN],

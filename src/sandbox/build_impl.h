@@ -85,6 +85,9 @@ static inline struct build_step *build_step_now(struct build_job *j)
 	return &j->b->steps[j->b->at];
 }
 
+/* What the template has grown to: now is held by the caller, and the job's from here on. bytes: of
+ * the layer that is new. */
+void build_take_layers(struct build_job *j, const struct layers *now, uint64_t bytes);
 /* build_box.c: calls build_step_over() at the end. */
 void build_box_begin(struct build_job *j);
 void build_box_stop(struct build_job *j);    /* what it does is given up; err in the job says why */

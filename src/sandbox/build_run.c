@@ -141,14 +141,12 @@ static int apply(struct build_job *j, const struct build_step *s)
 /* 1: taken from the cache. */
 static int take_cached(struct build_job *j)
 {
-	const struct layers *cached =
+	const struct build_entry *cached =
 		j->is_forced ? NULL : build_cache_find(j->all, j->owner, j->key);
-	struct layers was = j->model.layers;
 
-	if (!cached || layers_hold(j->all, cached) < 0)
+	if (!cached || layers_hold(j->all, &cached->layers) < 0)
 		return 0;
-	j->model.layers = *cached;
-	layers_drop(j->all, &was);
+	build_take_layers(j, &cached->layers, cached->bytes);
 	build_step_now(j)->is_cached = true;
 	return 1;
 }

@@ -190,6 +190,24 @@ def test_what_is_no_build_is_refused(api):
     api.delete("/templates/builds/none").error(404)
 
 
+def test_what_a_build_makes_is_its_owner_s_disk(api, key_for):
+    ann = key_for("user", owner="builder-disk")
+    disk = lambda: ann.get("/user").must(200).json["use"]["disk"]
+    steps = [step("RUN", "head -c 1000000 /dev/urandom > /workspace/a"), step("RUN", "head -c 500000 /dev/urandom > /workspace/b")]
+    for name in ("one", "two"):  # the second from the cache, and it keeps the files all the same
+        assert build(ann, name, steps=steps)["status"] == "ready"
+    both = disk()
+    ann.delete("/templates/cache").must(204)
+    until(lambda: disk() < both, what="the cache's part")
+    kept = disk()
+    ann.delete("/templates/one:1").must(204)
+    assert disk() * 2 == kept and disk() >= 1500000
+    ann.delete("/templates/two:1").must(204)
+    until(lambda: disk() == 0, what="all of it")
+    rows = [row for row in ann.get("/usage?group=sandbox").json["items"] if row["sandboxId"] == "kept"]
+    assert rows and rows[0]["diskGiBHours"] > 0
+
+
 def test_hostile_steps_stay_within_their_limits(api):
     limits = {"memory": "128Mi", "disk": "16Mi", "pids": 32}
     small = {"from": "bash", "resources": limits}
