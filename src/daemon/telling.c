@@ -10,7 +10,7 @@
 #include "sandbox/audit_log.h"
 #include "sandbox/events.h"
 
-#define FLUSH_MS 2000
+#define FLUSH_MS 5000
 
 static void tampered(void *user, const char *what)
 {

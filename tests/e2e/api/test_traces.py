@@ -21,7 +21,8 @@ def collector():
 @pytest.fixture(scope="module")
 def daemon(collector):
     env = {"HOLT_OTLP_ENDPOINT": collector.url, "HOLT_OTLP_HEADERS": "authorization=Bearer%20s3cret"}
-    with Daemon("--otlp-service", "boxes", "--otlp-interval", "50ms", env=env) as running:
+    with Daemon("--otlp-service", "boxes", "--otlp-interval", "50ms", "--registry-pip", "http://127.0.0.1:1/simple/",
+                "--registry-allow-private", env=env) as running:
         yield running
 
 
@@ -167,6 +168,17 @@ def test_runs_of_a_context_are_spans(api, collector, box):
     api.post(f"/sandboxes/{box.id}/contexts/{context}/run", {"code": "true"}, headers=headers).must(200)
     run = of_name(collector.wait_names(trace, "context.run"), "context.run")
     assert run.attributes["holt.context.id"] == context and run.attributes["holt.run.status"] == "ok"
+
+
+def test_an_installation_of_packages_is_a_span(api, collector, python):
+    trace, _, headers = parent()
+    api.post(f"/sandboxes/{python.id}/packages", {"manager": "pip", "packages": ["no-such-thing"], "timeout": 30},
+             headers=headers).must(200)  # nobody is there to install from, which takes its command a moment to say
+    spans = collector.wait_names(trace, "package.install")
+    install = of_name(spans, "package.install")
+    assert install.attributes["holt.package.manager"] == "pip" and install.attributes["holt.package.count"] == 1
+    assert of_name(spans, "execution").parent == install.id
+    assert "no-such-thing" not in json.dumps([span.raw for span in spans])
 
 
 def test_a_build_and_its_steps_are_spans(api, daemon, collector):
