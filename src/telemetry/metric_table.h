@@ -32,7 +32,7 @@ enum metric {
 	METRIC_DENIALS,         /* reason: unauthenticated, forbidden, rate_limited, quota ... */
 	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */
 	METRIC_EVENTS_LOST,
-	METRIC_TRACE_SPANS, /* result: sent, dropped, refused, unsent */
+	METRIC_TRACE_SPANS,        /* result: sent, dropped, refused, unsent */
 	METRIC_WEBHOOK_DELIVERIES, /* result: delivered, failed, given_up */
 	METRIC_WEBHOOK_MISSED,
 	METRIC_WEBHOOK_AGE,

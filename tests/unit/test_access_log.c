@@ -51,11 +51,10 @@ static void a_request_is_one_record(void **state)
 	e.key_id = "k1";
 	e.trace_id = "0af7";
 	e.status = 0;
-	assert_string_equal(
-		logged(&e),
-		"info http: request request=r1 client_request=mine peer=127.0.0.1:5000 "
-		"key=k1 method=GET path=/api/v1/sandboxes status=0 bytes=54 ms=1.500 "
-		"trace_id=0af7\n");
+	assert_string_equal(logged(&e),
+			    "info http: request request=r1 client_request=mine peer=127.0.0.1:5000 "
+			    "key=k1 method=GET path=/api/v1/sandboxes status=0 bytes=54 ms=1.500 "
+			    "trace_id=0af7\n");
 }
 
 static void the_query_is_never_logged(void **state)
