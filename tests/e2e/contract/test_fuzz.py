@@ -47,6 +47,8 @@ def place(world, case):
         made_up["eid"] = world.running()
     if "kid" in made_up:
         made_up["kid"] = world.key()
+    if "wid" in made_up:
+        made_up["wid"] = world.webhook()
     if path.endswith("/files/{path}") and len(str(made_up.get("path"))) % 2:
         made_up["path"] = world.file()
     case.path_parameters = made_up

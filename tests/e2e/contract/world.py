@@ -36,6 +36,15 @@ class World:
     def key(self):
         return self.api.post("/keys", {"name": "to be revoked", "role": "viewer"}).must(201).json["id"]
 
+    def webhook(self):
+        """One that leads nowhere: its address is not public."""
+        made = self.api.post("/webhooks", {"name": "made-up", "url": "https://127.0.0.1:9/", "events": ["pool.*"]})
+        made.must(201, 409, 429)
+        items = self.api.get("/webhooks?limit=500").must(200).json["items"]
+        for item in items[4:]:
+            self.api.delete(f"/webhooks/{item['id']}").must(204, 404, 409)
+        return items[0]["id"] if items else "a" * 20
+
     def file(self):
         box = self.sandbox()
         self.api.put(f"/sandboxes/{box}/files/workspace/some", b"text\n" * 100).must(200, 201, 404, 409, 429)
@@ -50,7 +59,7 @@ class World:
 
     def leave(self):
         """What outlives sandboxes goes too."""
-        for path in ("/sandboxes", "/snapshots", "/volumes"):
+        for path in ("/sandboxes", "/snapshots", "/volumes", "/webhooks"):
             answer = self.api.get(path + "?limit=500")
             for item in answer.json["items"] if answer.status == 200 else []:
                 self.api.delete(f"{path}/{item['id']}").must(204, 404)
