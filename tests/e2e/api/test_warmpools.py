@@ -110,13 +110,15 @@ def test_pools_outlive_the_daemon_and_the_launcher():
 
 
 @pytest.fixture
-def own(api, box):
+def own(api):
     """Makes versions of a template, bash with a file."""
     made = []
 
     def make(text):
+        box = api.sandbox()
         box.run(f"mkdir -p /workspace/tool; echo {text} > /workspace/tool/a")
         taken = api.post(f"{box.path}/snapshots", {})
+        box.delete().must(204)
         if taken.status == 409:
             pytest.skip(taken.json["error"]["message"])
         ident = taken.must(201).json["id"]
