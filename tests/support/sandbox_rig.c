@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -302,6 +303,34 @@ void exec_told_done(struct exec_told *t)
 {
 	exec_unref(t->x);
 	*t = (struct exec_told){ 0 };
+}
+
+static void on_exec_row(void *user, int r, const struct execution_row *rows, size_t n, bool more)
+{
+	struct exec_row_look *l = user;
+
+	(void)more;
+	l->r = r;
+	if (r < 0)
+		return;
+	assert_int_equal(n, 1);
+	l->is_live = rows[0].is_live;
+	l->state = rows[0].state;
+	l->flags = rows[0].flags;
+	l->exit_code = rows[0].exit_code;
+	l->output_len = rows[0].output_len;
+	l->output_bytes = rows[0].output_bytes;
+	(void)snprintf(l->reason, sizeof(l->reason), "%s", rows[0].reason);
+	(void)snprintf(l->content, sizeof(l->content), "%s", rows[0].content);
+}
+
+struct exec_row_look rig_exec_row(struct sandbox_rig *rig, const char *id)
+{
+	struct exec_row_look l = { .r = -EIO };
+
+	assert_int_equal(store_get_execution(&rig->store, id, on_exec_row, &l), 0);
+	store_dispatch(&rig->store);
+	return l;
 }
 
 /* ---- being the guest ---- */

@@ -72,6 +72,18 @@ void rig_exec_told(void *user, struct execution *x, const struct err *err);
 void rig_exec_ended(void *user, struct execution *x); /* for exec_wait() */
 void exec_told_done(struct exec_told *t);
 
+/* An execution as the store has it. */
+struct exec_row_look {
+	int r;
+	bool is_live;
+	unsigned state, flags;
+	int32_t exit_code;
+	size_t output_len;
+	uint64_t output_bytes;
+	char reason[240], content[400];
+};
+struct exec_row_look rig_exec_row(struct sandbox_rig *rig, const char *id);
+
 /* ---- being the guest ---- */
 
 struct fake_box *rig_box(struct sandbox_rig *rig, const char *sandbox_id); /* NULL */
