@@ -8,6 +8,7 @@ import tempfile
 
 import pytest
 
+from support.chain import all_lines, first_bad
 from support.daemon import Daemon, until
 
 
@@ -83,6 +84,10 @@ def test_a_full_disk_is_told_survived_and_healed(needs_root):
         assert api.get(f"{box.path}/executions/{meanwhile}").must(200).json["stdout"] == "meanwhile\n"
         daemon.stop()
         daemon.start()
+        lines, head = all_lines(api)
+        assert first_bad(lines) is None and head["isIntact"]
+        assert meanwhile in [line["data"].get("subject") for line in lines], "what was done meanwhile has its line"
+        assert [line for line in lines if line["data"].get("method") == "PATCH" and line["data"]["status"] == 503]
         assert box.get()["status"] == "running" and box.read("/workspace/f").body == b"kept"
         for ident, text in ((done, "before\n"), (meanwhile, "meanwhile\n"), (running.id, "after\n")):
             assert api.get(f"{box.path}/executions/{ident}").must(200).json["stdout"] == text
@@ -124,6 +129,28 @@ def test_a_disk_that_turns_read_only_is_told_and_survived(needs_root):
             assert daemon.complaints() == []
         finally:
             daemon.discard()
+
+
+def test_what_waits_for_room_in_the_audit_log_outlives_a_kill(needs_root):
+    """While the store is full as much may be done as can be kept elsewhere; then nothing that changes something."""
+    with mounted("-t", "tmpfs", "-o", "size=8M", "holt-test") as disk, Daemon(state_dir=disk / "state") as daemon:
+        api = daemon.api
+        box = api.sandbox()
+        fill(disk)
+        insist_on_refusal(api, box)
+        done = []
+        while len(done) < 600 and (not done or done[-1].status != 503):
+            done.append(api.delete("/snapshots/none"))
+        assert "audit" in done[-1].error(503) and len(done) <= 513
+        assert box.get()["status"] == "running", "what changes nothing goes on"
+        daemon.kill("keeper", "daemon")
+        daemon.wait_ended()
+        os.unlink(disk / "filling")
+        daemon.start()
+        gone = lambda: [line for line in all_lines(api)[0] if line["data"].get("method") == "DELETE" and line["data"]["status"] == 404]
+        until(lambda: len(gone()) == len(done) - 1, 20, "all lines")
+        lines, head = all_lines(api)
+        assert first_bad(lines) is None and head["isIntact"]
 
 
 def test_a_first_start_on_a_full_disk_says_why_and_the_next_one_is_the_first(needs_root):
