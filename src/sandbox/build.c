@@ -321,7 +321,7 @@ void build_create(struct sandboxes *all, const struct build_wish *w, object_cb c
 		r = make_job(all, w, &j, &err);
 	if (r == 0)
 		r = write_record(j, w, &b, &err);
-	if (r < 0) {
+	if (r < 0 || !j) { /* the second: for the compiler */
 		if (j)
 			build_job_free(j);
 		cb(user, NULL, &err);
