@@ -341,10 +341,9 @@ static void begin_stream(struct run *run)
 static void start(struct run *run, const char *context, const char *text, uint64_t timeout_ms)
 {
 	struct api_call *c = run->call;
-	struct context_code code = { .code = text,
-				     .len = strlen(text),
-				     .timeout_ms = timeout_ms,
-				     .trace = call_trace(c) };
+	struct context_code code = {
+		.code = text, .len = strlen(text), .timeout_ms = timeout_ms, .trace = call_trace(c)
+	};
 	struct sandbox *sb = call_sandbox(c);
 	struct context *ctx = sb ? context_find(sb, context) : NULL;
 	struct context_info info;
