@@ -259,10 +259,16 @@ static void release(struct launch *l, struct box *b)
 }
 
 /* Written down first: whoever takes the box over lets it go on. */
-static int hold(struct launch *l, struct box *b, struct err *err)
+static int hold(struct launch *l, struct box *b, uint32_t flags, struct err *err)
 {
-	int r = spawn_seed_is_in(&b->cell);
+	int r;
 
+	/* A sandbox of somebody mostly has something running. Who asks for a root has a box of his
+	 * own for it. */
+	if (still_is_by_signal(l) && !(flags & SNAPSHOT_AS_ROOT))
+		return err_set(err, EOPNOTSUPP,
+			       "a snapshot needs a cgroup freezer: see holt doctor");
+	r = spawn_seed_is_in(&b->cell);
 	if (r < 0)
 		return err_sys(err, r, "snapshot");
 	b->held = true;
@@ -359,6 +365,10 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 		return err_set(err, EBUSY, "another snapshot of the box is being taken");
 	(void)str_format(path, sizeof(path), "%d/ns/mnt", (int)b->pid);
 	mounts = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (mounts < 0 && errno == EACCES && l->rootless)
+		return err_set(err, EOPNOTSUPP,
+			       "its box was made before a restart: without root nobody can look "
+			       "into it any more");
 	if (mounts < 0)
 		return err_sys(err, errno, "mounts of a box");
 	order_below(b, &o);
@@ -368,7 +378,7 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 	(void)str_copy(j.box_id, sizeof(j.box_id), b->id);
 	j.flags = o.flags;
 	o.stopped = still_is_by_signal(l) ? b->pid : 0;
-	r = hold(l, b, err);
+	r = hold(l, b, o.flags, err);
 	if (r == 0) {
 		int fds[] = { l->disk.layers, mounts, l->proc_fd };
 
