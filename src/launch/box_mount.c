@@ -236,9 +236,7 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 							     .path = name },
 					  err);
 	}
-	if (r == 0)
-		r = check_places(plan, err);
-	return r < 0 || plan->writable[0] == '\0' ? r : narrow_root(plan, err);
+	return r < 0 ? r : check_places(plan, err);
 }
 
 /* The template's nodes, by inodes of this box alone. */
@@ -369,6 +367,8 @@ int box_mount(const struct box_plan *plan, struct err *err)
 
 	if (r == 0)
 		r = mount_root(plan, err);
+	if (r == 0 && plan->writable[0] != '\0')
+		r = narrow_root(plan, err);
 	if (r == 0)
 		r = mount_devices(plan, err);
 	if (r == 0)
