@@ -13,7 +13,7 @@ static const struct schema_field webhook[] = {
 	FIELD("allOwners", BOOL),
 	FIELD("enabled", BOOL),
 	FIELD("status", STRING, .choices = states,
-	      .help = "gone: its server has answered 410; in a list, failing is not told"),
+	      .help = "gone: its server has answered 410"),
 	FIELD("lastError", STRING, .help = "of the event that is being tried again"),
 	FIELD("attempts", INT, .help = "to send it; 0: all is well"),
 	FIELD("delivered", INT),

@@ -40,9 +40,9 @@ static void write_line(struct jw *w, const struct webhook_line *line)
 }
 
 /* secret NULL: it is not shown. */
-static void write_webhook(struct jw *w, const struct object *o, const struct webhook_line *line,
-			  const char *secret)
+static void write_webhook(struct jw *w, const struct object *o, const char *secret)
 {
+	const struct webhook_line *line = webhook_line_of(o);
 	const struct webhook *h = o->data;
 
 	jw_object_begin(w);
@@ -71,7 +71,7 @@ static void reply(struct api_call *c, int status, const struct object *o, const 
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
-	write_webhook(&w, o, webhooks_line(c->api->deps.webhooks, o->id), secret);
+	write_webhook(&w, o, secret);
 	call_reply(c, status, &w);
 	if (secret && b.data)
 		explicit_bzero(b.data, b.len);
@@ -109,10 +109,9 @@ void api_webhook_create(struct api_call *c)
 	webhooks_add(c->api->deps.webhooks, c->who.owner, wish, made, c);
 }
 
-/* The list says what they are; how each does is said of each. */
 static void write_listed(struct jw *w, const struct object *o)
 {
-	write_webhook(w, o, NULL, NULL);
+	write_webhook(w, o, NULL);
 }
 
 void api_webhook_list(struct api_call *c)
@@ -150,7 +149,7 @@ void api_webhook_deliveries(struct api_call *c)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 	struct object *o = find(c);
-	const struct webhook_line *l = o ? webhooks_line(c->api->deps.webhooks, o->id) : NULL;
+	const struct webhook_line *l = o ? webhook_line_of(o) : NULL;
 
 	if (!o)
 		return;

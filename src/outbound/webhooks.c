@@ -437,7 +437,7 @@ struct hook *hook_find(const struct webhooks *w, const char *id)
 	return NULL;
 }
 
-struct hook *hook_create(struct webhooks *w, const struct object *o)
+struct hook *hook_create(struct webhooks *w, struct object *o)
 {
 	const struct webhook *data = o->data;
 	struct hook *h = calloc(1, sizeof(*h));
@@ -452,6 +452,7 @@ struct hook *hook_create(struct webhooks *w, const struct object *o)
 		free(h);
 		return NULL;
 	}
+	o->more = &h->line;
 	list_push_back(&w->hooks, &h->node);
 	loop_timer_start(w->tick, TICK_MS, TICK_MS);
 	return h;
@@ -459,6 +460,10 @@ struct hook *hook_create(struct webhooks *w, const struct object *o)
 
 void hook_free(struct hook *h)
 {
+	struct object *o = objects_find(h->all->objects, h->id, NULL);
+
+	if (o)
+		o->more = NULL;
 	if (h->read)
 		h->read->hook = NULL;
 	if (h->send)
@@ -481,13 +486,6 @@ void hook_renew(struct hook *h)
 {
 	line_rewind(&h->line);
 	hook_pump(h);
-}
-
-const struct webhook_line *webhooks_line(const struct webhooks *w, const char *id)
-{
-	const struct hook *h = hook_find(w, id);
-
-	return h ? &h->line : NULL;
 }
 
 struct adding {

@@ -62,8 +62,11 @@ void webhooks_change(struct webhooks *w, const char *id, const struct webhook_pa
 void webhooks_remove(struct webhooks *w, const char *id, object_cb cb, void *user);
 void webhooks_end_owner(struct webhooks *w, const char *owner); /* all of theirs */
 
-/* How it goes; NULL: there is none such. Borrowed for the turn of the loop. */
-const struct webhook_line *webhooks_line(const struct webhooks *w, const char *id);
+/* How it goes; NULL: not known. Borrowed for the turn of the loop. */
+static inline const struct webhook_line *webhook_line_of(const struct object *o)
+{
+	return o->more;
+}
 
 struct webhook_answer { /* to a test */
 	bool ok;

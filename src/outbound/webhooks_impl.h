@@ -36,7 +36,7 @@ struct webhooks {
 
 struct hook *hook_find(const struct webhooks *w, const char *id);
 /* NULL without memory. */
-struct hook *hook_create(struct webhooks *w, const struct object *o);
+struct hook *hook_create(struct webhooks *w, struct object *o);
 void hook_free(struct hook *h);
 void hook_forget(struct hook *h); /* and what the store keeps of it */
 void hook_pump(struct hook *h);   /* does what can be done now */

@@ -43,6 +43,7 @@ struct object {
 	uint32_t state;                 /* the kind's own */
 	char *text;                     /* owned: JSON */
 	void *data;                     /* owned: what the kind has made of the text */
+	const void *more;               /* borrowed: what whoever serves it knows beside; NULL */
 	int64_t created_ms, updated_ms;
 	bool is_new;     /* the store has not taken it yet: only its name counts */
 	bool is_writing; /* a change is on its way: another one has to wait */

@@ -4,13 +4,6 @@
 #include "base/err.h"
 #include "outbound/webhooks.h"
 
-const struct webhook_line *webhooks_line(const struct webhooks *w, const char *id)
-{
-	(void)w;
-	(void)id;
-	return NULL;
-}
-
 void webhooks_add(struct webhooks *w, const char *owner, const struct webhook_wish *wish,
 		  webhook_cb cb, void *user)
 {

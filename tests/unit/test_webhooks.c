@@ -171,6 +171,12 @@ static void patch(struct rig *g, const char *id, bool on)
 	assert_int_equal(g->err.code, 0);
 }
 
+static const struct webhook_line *line_of(struct rig *g, const char *id)
+{
+	return webhook_line_of(
+		objects_find(sandboxes_objects(g->base.all, OBJECTS_WEBHOOK), id, NULL));
+}
+
 static void emit(struct rig *g, const char *owner, const char *subject)
 {
 	events_emit(
@@ -261,13 +267,13 @@ static void the_next_process_goes_on_where_it_stopped(void **state)
 	rig_run(&g->base);
 	emit(g, "ann", "three");
 	assert_int_equal(open_hooks(g), 0);
-	assert_int_equal(webhooks_line(g->hooks, id)->delivered, 1);
+	assert_int_equal(line_of(g, id)->delivered, 1);
 	emit(g, "ann", "four");
 	answer(g, "two", 200);
 	answer(g, "three", 200);
 	answer(g, "four", 200);
-	assert_int_equal(webhooks_line(g->hooks, id)->failed, 1);
-	assert_int_equal(webhooks_line(g->hooks, id)->missed_total, 0);
+	assert_int_equal(line_of(g, id)->failed, 1);
+	assert_int_equal(line_of(g, id)->missed_total, 0);
 }
 
 static void a_removed_one_is_not_heard_of_again(void **state)
@@ -281,7 +287,7 @@ static void a_removed_one_is_not_heard_of_again(void **state)
 	webhooks_remove(g->hooks, id, removed, g);
 	rig_run(&g->base);
 	assert_int_equal(g->err.code, 0);
-	assert_null(webhooks_line(g->hooks, id));
+	assert_null(objects_find(sandboxes_objects(g->base.all, OBJECTS_WEBHOOK), id, NULL));
 	answer(g, "one", 500); /* of one that is gone */
 	emit(g, "ann", "two");
 	assert_int_equal(under_way(), 0);
@@ -339,7 +345,7 @@ static void what_the_log_forgot_is_said(void **state)
 	emit(g, "ann", "four");
 	assert_null(strstr(courier.all[1].body, "missed"));
 	answer(g, "four", 200);
-	assert_int_equal(webhooks_line(g->hooks, id)->missed_total, 4);
+	assert_int_equal(line_of(g, id)->missed_total, 4);
 }
 
 static void strange_records_are_survived(void **state)

@@ -92,6 +92,7 @@ def test_a_server_that_is_away_gets_everything_later(anna):
     made = cause(anna, 30)  # more than wait in memory
     shown = until(lambda: (now := look(anna, hook))["status"] == "failing" and now, 10, "failing")
     assert "onnection refused" in shown["lastError"]
+    assert [item["status"] for item in anna.get("/webhooks").must(200).json["items"]] == ["failing"]
     receiver.start(receiver.port)
     try:
         got = receiver.wait_for(30)
