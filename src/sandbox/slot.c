@@ -95,7 +95,8 @@ static void on_told(void *user, const struct provider_reply *r)
 	struct telling *t = user;
 	struct slot *slot = slot_at(t->all, t->id);
 
-	if (slot && r->code < 0 && r->code != -EPIPE) {
+	/* The first one says why: who has no template cannot have its pool either. */
+	if (slot && r->code < 0 && r->code != -EPIPE && slot->err.code == 0) {
 		(void)err_set(&slot->err, -r->code, "%s", r->text);
 		log_warn("sandbox", "the launcher does not take template %u: %s", t->id, r->text);
 	}
