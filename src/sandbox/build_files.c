@@ -29,13 +29,8 @@ static int file_parse(const char *text, void **ret)
 {
 	struct build_file *f = calloc(1, sizeof(*f));
 	struct jv_doc *doc = NULL;
-	const char *owner;
 	int r = f ? jv_parse(text, strlen(text), TEXT_MAX, &doc, NULL) : -ENOMEM;
 
-	if (r == 0) {
-		owner = jv_text(jv_get(jv_root(doc), "owner"));
-		r = owner ? str_copy(f->owner, sizeof(f->owner), owner) : -EINVAL;
-	}
 	if (r == 0)
 		r = jv_u64(jv_get(jv_root(doc), "bytes"), &f->bytes);
 	(void)jv_free(doc);
@@ -46,14 +41,9 @@ static int file_parse(const char *text, void **ret)
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
-static void file_changed(struct sandboxes *all, void *before, void *now)
+static uint64_t file_bytes(const void *data)
 {
-	const struct build_file *was = before, *is = now;
-
-	if (is)
-		quota_charge(all, is->owner, QUOTA_DISK, is->bytes);
-	if (was)
-		quota_give(all, was->owner, QUOTA_DISK, was->bytes);
+	return ((const struct build_file *)data)->bytes;
 }
 
 const struct object_kind build_file_kind = {
@@ -63,7 +53,7 @@ const struct object_kind build_file_kind = {
 	.owner_max = FILES_OWNER_MAX,
 	.parse = file_parse,
 	.free = free,
-	.changed = file_changed,
+	.bytes = file_bytes,
 };
 
 bool build_hash_is_valid(const char *hash)
@@ -167,6 +157,7 @@ int build_upload_write(struct build_upload *u, const void *data, size_t n, struc
 static void give_back(struct build_upload *u)
 {
 	quota_give(u->all, u->owner, QUOTA_DISK, u->bytes);
+	u->bytes = 0;
 }
 
 void build_upload_abort(struct build_upload *u)
@@ -189,12 +180,10 @@ static void on_added(void *user, struct object *o, const struct err *err)
 	/* Another was quicker with the very same. */
 	if (!o && err->code == EEXIST)
 		o = build_file_find(u->all, u->owner, u->hash);
-	if (!o || strcmp(o->id, u->id) != 0) {
+	if (!o || strcmp(o->id, u->id) != 0)
 		build_upload_abort(u);
-	} else {
-		give_back(u); /* the object's own count it from now on */
+	else
 		upload_free(u);
-	}
 	cb(to, o, o ? NULL : err);
 }
 
@@ -228,7 +217,6 @@ void build_upload_finish(struct build_upload *u, object_cb cb, void *user)
 		return;
 	}
 	jw_object_begin(&w);
-	jw_str_field(&w, "owner", u->owner);
 	jw_uint_field(&w, "bytes", u->bytes);
 	jw_object_end(&w);
 	if (r == 0 && (r = jw_end(&w)) < 0)
@@ -240,6 +228,7 @@ void build_upload_finish(struct build_upload *u, object_cb cb, void *user)
 	}
 	u->cb = cb;
 	u->user = user;
+	give_back(u); /* the object takes them anew, in this very turn */
 	objects_add(u->all->objects[OBJECTS_BUILD_FILE],
 		    &(struct object_put){
 			    .id = u->id, .owner = u->owner, .name = u->hash, .text = b.data },

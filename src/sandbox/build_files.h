@@ -18,7 +18,6 @@ struct sandboxes;
 #define BUILD_FILE_DAYS_MS (24ull * 3600 * 1000)
 
 struct build_file { /* the data of its object; its name is the sum */
-	char owner[OBJECT_OWNER_MAX + 1];
 	uint64_t bytes;
 	int64_t used_ms; /* by this process; 0: not yet */
 };

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.daemon import HOLT, ROOT, Daemon
+from support.daemon import HOLT, ROOT, Daemon, until
 
 PAGE = pathlib.Path(os.environ.get("HOLT_DOCS", ROOT / "docs")) / "operating.md"
 
@@ -36,3 +36,7 @@ def test_every_command_of_the_operators_guide_works(tmp_path):
         done = subprocess.run(["bash", "guide"], env=env, cwd=tmp_path, timeout=300, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert done.returncode == 0 and b"== all done" in done.stdout, done.stdout.decode()[-4000:]
+        for one in daemon.api.get("/templates").must(200).json["items"]:
+            if one["layers"]:
+                daemon.api.delete(f"/templates/{one['id']}").must(204)
+        until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")
