@@ -66,7 +66,8 @@ const struct route_query query_usage[] = {
 	{ "group", QUERY_TEXT, 0, 32, NULL, "day (the default), user, key, sandbox; commas" },
 	{ "user", QUERY_TEXT, 0, 63, NULL, "only theirs; for admins" },
 	{ "key", QUERY_TEXT, 0, 63, NULL, "only of sandboxes that this key made" },
-	{ "format", QUERY_CHOICE, 0, 0, usage_formats, "default json" },
+	{ "format", QUERY_CHOICE, 0, 0, usage_formats,
+	  "default json; of csv the next page's cursor is in X-Next-Cursor" },
 	PAGE(1000),
 	{ 0 },
 };

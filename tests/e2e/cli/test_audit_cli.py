@@ -1,5 +1,8 @@
 """`holt audit`, `holt events` and `holt usage` against a daemon."""
+import csv
+import io
 import json
+import sqlite3
 import subprocess
 
 from support.cli import Cli
@@ -77,3 +80,12 @@ def test_events_are_followed_and_usage_is_shown():
         until(lambda: daemon.api.get("/usage").json["items"], 10, "a row")
         assert b"EXECUTIONS" in cli.run("usage").stdout
         assert cli.run("usage", "--csv").stdout.startswith(b"day,user,executions")
+        daemon.stop()
+        database = sqlite3.connect(daemon.state_dir / "data" / "holt.db")
+        database.executemany("INSERT INTO usage VALUES ('s' || ?1, 20000, 'u' || ?1, '', 0, 0, 0, 0, ?1, 0, 0, 0, 0)",
+                             [(n,) for n in range(2100)])
+        database.commit()
+        database.close()
+        daemon.start()
+        rows = list(csv.DictReader(io.StringIO(cli.run("usage", "--csv", "--to", "2024-10-05").stdout.decode())))
+        assert sorted(int(row["executions"]) for row in rows) == list(range(2100)), "all pages, and the heads once"
