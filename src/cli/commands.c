@@ -438,8 +438,10 @@ const struct command commands[] = {
 		.operands = "FILE",
 		.summary = "Build a template by the steps of a YAML file, and print it",
 		.details =
-			"The file says what the API takes: name, from, env, packages, steps and the "
-			"rest. A step is one of RUN, COPY, ENV, WORKDIR, USER, PIP and NPM. What was "
+			"The file says what the API takes: name, from, env, packages, steps and "
+			"the "
+			"rest. A step is one of RUN, COPY, ENV, WORKDIR, USER, PIP and NPM. What "
+			"was "
 			"done before, on top of the same, is not done again.\n"
 			"\n"
 			"COPY takes what lies below the context, as [FROM, TO]. FILE - is standard "
