@@ -88,6 +88,10 @@ struct body_alias {
 
 struct body_build {
 	const char *name, *from, *snapshot; /* but for name: NULL: absent */
+	struct body_root {
+		int kind;         /* enum root_source */
+		const char *path; /* NULL: absent */
+	} root;
 	struct body_traits traits;
 	struct jv_objects steps; /* struct build_step */
 	struct body_build_packages {

@@ -134,6 +134,17 @@ static void made(void *user, struct object *o, const struct err *err)
 	object_reply(c, 202, o, write_whole);
 }
 
+/* Files of the machine, which whoever made the key may not have meant. */
+static bool may_use_images(struct api_call *c)
+{
+	struct err err = { 0 };
+
+	if (principal_check(&c->who, SCOPE_IMAGE, &err) == 0)
+		return true;
+	problem_reply(c, &err);
+	return false;
+}
+
 void api_build_create(struct api_call *c)
 {
 	const struct body_build *body = c->body;
@@ -144,8 +155,15 @@ void api_build_create(struct api_call *c)
 				   .snapshot = body->snapshot ? body->snapshot : "",
 				   .trace = call_trace(c) };
 
-	if (body->from && body->snapshot)
-		return problem_field(c, "snapshot", "from and snapshot exclude each other");
+	if (!!body->from + !!body->snapshot + !!body->root.path > 1)
+		return problem_field(c, "root", "from, snapshot and root exclude each other");
+	if (body->root.path && !may_use_images(c))
+		return;
+	if (body->root.path) { /* nothing of a built-in template waits in an image's boxes */
+		wish.from = "bash";
+		wish.root = body->root.path;
+		wish.root_kind = (enum root_source)body->root.kind;
+	}
 	if (api_template_traits(c, &body->traits, &wish.said) && gather_steps(c, body, &wish))
 		build_create(c->api->deps.sandboxes, &wish, made, c);
 }

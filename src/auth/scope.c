@@ -33,6 +33,7 @@ static const struct {
 	{ SCOPE_USAGE, "usage" },
 	{ SCOPE_AUDIT, "audit" },
 	{ SCOPE_WEBHOOK, "webhook" },
+	{ SCOPE_IMAGE, "image" },
 };
 
 unsigned scope_of_role(enum role role)

@@ -19,7 +19,8 @@ enum scope {
 	SCOPE_USAGE = 1 << 10,   /* what one has used */
 	SCOPE_AUDIT = 1 << 11,   /* who did what */
 	SCOPE_WEBHOOK = 1 << 12, /* where one's events are sent to */
-	SCOPE_ALL = (1 << 13) - 1,
+	SCOPE_IMAGE = 1 << 13,   /* templates of images on the machine, below images_dir */
+	SCOPE_ALL = (1 << 14) - 1,
 };
 
 enum role { ROLE_VIEWER, ROLE_USER, ROLE_ADMIN, ROLE_COUNT };

@@ -32,6 +32,7 @@ void build_job_free(struct build_job *j)
 		list_init(&f->node);
 	}
 	list_remove(&j->node);
+	(void)build_root_stop(j);
 	(void)loop_timer_free(j->timer);
 	layers_drop(j->all, &j->model.layers);
 	pairs_done(&j->model.env);
@@ -209,6 +210,9 @@ static int fill_job(struct build_job *j, const struct build_wish *w, struct err 
 		r = loop_timer_create(j->all->loop, on_late, j, &j->timer);
 	if (r < 0)
 		return err_sys(err, r, "build");
+	if (str_copy(j->root_path, sizeof(j->root_path), w->root ? w->root : "") < 0)
+		return err_set(err, EINVAL, "root: its path is longer than %d", ROOT_PATH_MAX);
+	j->root_kind = w->root_kind;
 	user = j->model.make.user ? j->model.make.user : "";
 	workdir = j->model.make.workdir ? j->model.make.workdir : "";
 	(void)str_copy(j->user, sizeof(j->user), user);
@@ -246,7 +250,9 @@ static int write_record(const struct build_job *j, const struct build_wish *w, s
 	struct build first = { .status = BUILD_WAITING,
 			       .owner = j->owner,
 			       .name = w->name,
-			       .from = w->snapshot[0] ? w->snapshot : w->from,
+			       .from = j->root_path[0]  ? j->root_path
+				       : w->snapshot[0] ? w->snapshot
+							: w->from,
 			       .steps = (struct build_step *)w->steps,
 			       .n_steps = w->n_steps };
 	int r = build_write(&first, b);
@@ -356,7 +362,7 @@ void build_delete(struct sandboxes *all, const char *id, object_cb cb, void *use
 	if (!j->is_canceled) {
 		j->is_canceled = true;
 		(void)err_set(&j->err, ECANCELED, "canceled");
-		if (j->is_started)
+		if (j->is_started && !build_root_stop(j))
 			build_box_stop(j);
 		else
 			build_end(j);

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "sandbox/objects.h"
+#include "sandbox/root_import.h"
 #include "sandbox/template_own.h"
 #include "json/jv_decode.h"
 
@@ -102,6 +103,8 @@ struct build_wish { /* borrowed for the call */
 	const char *owner, *name;
 	const char *key_id;          /* whose key asks; NULL: none's */
 	const char *from, *snapshot; /* of template_begin() */
+	const char *root;            /* an image's path instead of files; NULL or "": none */
+	enum root_source root_kind;
 	struct template_traits said;
 	const struct build_step *steps;
 	size_t n_steps;

@@ -8,6 +8,7 @@
 #include "sandbox/build.h"
 #include "sandbox/build_files.h"
 #include "sandbox/registry.h"
+#include "sandbox/root_import.h"
 #include "sandbox/template_own.h"
 
 struct buf;
@@ -60,6 +61,9 @@ struct build_job {
 	struct loop_timer *timer; /* owned: of the step */
 	struct err err;           /* why it has failed; code 0: it has not */
 	struct build_box box;
+	char root_path[ROOT_PATH_MAX + 1]; /* what it begins with; "": no image */
+	enum root_source root_kind;
+	struct root_import *import;        /* borrowed while that is under way; NULL */
 	struct span *span, *step_span; /* NULL: in no trace. See tracing.h */
 	struct list followers;         /* struct build_follower */
 	object_cb cb;                  /* who waits for its record */
@@ -77,6 +81,7 @@ void build_tell(struct build_job *j); /* followers: something has changed */
 
 /* build_run.c */
 void build_begin(struct build_job *j);
+void build_go(struct build_job *j); /* with its steps: what it begins with is there */
 void build_step_over(struct build_job *j); /* err in the job; its box is gone */
 void build_end(struct build_job *j);       /* with what the job says */
 void build_save(struct build_job *j);
@@ -92,3 +97,7 @@ void build_take_layers(struct build_job *j, const struct layers *now, uint64_t b
 void build_box_begin(struct build_job *j);
 void build_box_stop(struct build_job *j);    /* what it does is given up; err in the job says why */
 void build_box_release(struct build_job *j); /* lets go of all but the box; no call comes */
+
+/* build_root.c: calls build_go() or build_end(). */
+void build_root_begin(struct build_job *j);
+bool build_root_stop(struct build_job *j); /* false: it is not at it */

@@ -212,6 +212,14 @@ void build_begin(struct build_job *j)
 	j->b->at = 0;
 	j->b->started_ms = (uint64_t)wall_ms(j->all);
 	build_tell(j);
+	if (j->root_path[0] != '\0')
+		build_root_begin(j);
+	else
+		build_go(j);
+}
+
+void build_go(struct build_job *j)
+{
 	if (sum_start(j) < 0)
 		return fail_step(j, -ENOMEM);
 	run(j);

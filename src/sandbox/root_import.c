@@ -58,6 +58,7 @@ struct root_import {
 	size_t len, at; /* of the piece */
 	size_t layer;   /* that was told last, from 1 */
 	bool is_whole;  /* all was read */
+	uint64_t bytes; /* of the layer */
 };
 
 static const char *const names[ROOT_SOURCE_COUNT] = {
@@ -244,9 +245,11 @@ static void on_layer(void *user, const struct layers *chain, const struct layer_
 
 	if (returned(i, BUSY_TAKE))
 		return; /* nobody holds what was made: it goes */
-	if (!err && info)
+	if (!err && info) {
+		i->bytes = info->bytes;
 		say(i, "kept %llu bytes in %u files", (unsigned long long)info->bytes,
 		    info->inodes);
+	}
 	finish(i, err ? NULL : chain, err);
 }
 
@@ -498,6 +501,11 @@ int root_import(struct sandboxes *all, const struct root_wish *wish,
 	loop_timer_start(i->timer, i->time_ms, 0);
 	*ret = i;
 	return 0;
+}
+
+uint64_t root_import_bytes(const struct root_import *i)
+{
+	return i->bytes;
 }
 
 void root_import_cancel(struct root_import *i)

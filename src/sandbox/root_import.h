@@ -57,5 +57,7 @@ struct root_events { /* from the loop, never from inside root_import() */
 int root_import(struct sandboxes *all, const struct root_wish *wish,
 		const struct root_events *events, void *user, struct root_import **ret,
 		struct err *err);
+/* In done(): of the layer. */
+uint64_t root_import_bytes(const struct root_import *i);
 /* No event comes any more. Takes NULL. */
 void root_import_cancel(struct root_import *i);

@@ -13,7 +13,7 @@ PEERS = (f"127.0.{a}.{b}" for a, b in itertools.product(range(1, 255), range(1, 
 
 # The least role that has a scope.
 LEAST = {"sandbox:read": "viewer", "file:read": "viewer", "metrics": "viewer", "usage": "viewer",
-         "sandbox:write": "user", "exec": "user", "file:write": "user", "key": "user", "port": "user", "webhook": "user",
+         "sandbox:write": "user", "exec": "user", "file:write": "user", "key": "user", "port": "user", "webhook": "user", "image": "user",
          "template": "user", "admin": "admin", "audit": "admin"}
 # All that needs no key, and what any key may; a look by a body changes nothing.
 OPEN = {"/healthz", "/readyz", "/health", "/api/v1/openapi.json"}
