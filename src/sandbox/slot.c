@@ -137,8 +137,9 @@ static void tell_pool(struct sandboxes *all, uint32_t id, const struct slot *slo
 {
 	const struct sandbox_settings *s = &all->settings;
 	bool is_default = template_find("")->id == id;
+	/* Of what has files of its own there are many, each used seldom: nothing waits unasked. */
 	struct pool_spec p = { .min = is_default ? s->pool_min : 0,
-			       .max = s->pool_max,
+			       .max = slot->recipe.layers.n > 0 ? 0 : s->pool_max,
 			       .quiet_ms = s->pool_quiet_ms };
 
 	if (slot->has_pool)

@@ -234,7 +234,7 @@ static void a_pool_follows_the_version_that_its_name_stands_for(void **state)
 	assert_int_equal(k.err.code, 0);
 	template_delete(rig->all, template_own_find(rig->all, "ann", "web:2")->id, on_kept, &k);
 	rig_run(rig);
-	assert_int_equal(rig->fake.templates[slot].pool.min, 0); /* nothing waits for it */
+	assert_int_equal(rig->fake.templates[slot].pool.max, 0); /* nothing waits unasked */
 	objects_remove(rig->all->objects[OBJECTS_SNAPSHOT], taken.id, on_kept, &k);
 	rig_run(rig);
 	assert_int_equal(defined_with(rig, second), 0); /* and nothing keeps its layer in use */
