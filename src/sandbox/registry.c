@@ -20,8 +20,8 @@
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
-#include "sandbox/prepare.h"
 #include "sandbox/pool.h"
+#include "sandbox/prepare.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
 #include "sandbox/template_alias.h"
@@ -296,8 +296,8 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->store = deps->store;
 	all->metrics = deps->metrics;
 	all->events = deps->events;
-	all->settings = deps->settings;
 	all->tracer = deps->tracer;
+	all->settings = deps->settings;
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
 	list_init(&all->pools_later.node);
