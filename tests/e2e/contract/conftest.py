@@ -1,7 +1,7 @@
 """A daemon for what schemathesis makes up: patient with nothing, so that no request lasts."""
 import pytest
 from contract.world import World
-from support.daemon import Daemon
+from support.daemon import Daemon, until
 
 
 @pytest.fixture(scope="session")
@@ -10,3 +10,4 @@ def world():
         made = World(daemon.api)
         yield made
         made.leave()
+        until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")

@@ -3,6 +3,8 @@
 A made-up id is only ever 404. So about every other request is about a sandbox, an execution, a file
 of a daemon of its own; whatever an earlier request did to them, they are made anew when they are gone.
 """
+from support.daemon import until
+
 
 class World:
     def __init__(self, api):
@@ -59,6 +61,16 @@ class World:
 
     def leave(self):
         """What outlives sandboxes goes too."""
+        def builds(*states):
+            return [b for b in self.api.get("/templates/builds?limit=500").must(200).json["items"] if b["status"] in states]
+
+        for one in builds("waiting", "building"):
+            self.api.delete(f"/templates/builds/{one['id']}").must(204, 404, 409)
+        until(lambda: not builds("waiting", "building"), what="the end of builds")
+        self.api.delete("/templates/cache").must(204)
+        for one in self.api.get("/templates?limit=500").must(200).json["items"]:
+            if one["layers"]:
+                self.api.delete(f"/templates/{one['id']}").must(204, 404)
         for path in ("/sandboxes", "/snapshots", "/volumes", "/webhooks"):
             answer = self.api.get(path + "?limit=500")
             for item in answer.json["items"] if answer.status == 200 else []:
