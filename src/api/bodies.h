@@ -185,8 +185,9 @@ struct body_port {
 };
 
 extern const struct route_body body_port;
-extern const struct route_body body_snapshot, body_fork, body_volume, body_template, body_alias, body_build;
-extern const struct route_body body_pool, body_pool_patch; /* structs of sandbox/pool.h */
+extern const struct route_body body_snapshot, body_fork, body_volume, body_template, body_alias,
+	body_build;
+extern const struct route_body body_pool, body_pool_patch;       /* structs of sandbox/pool.h */
 extern const struct route_body body_webhook, body_webhook_patch; /* of sandbox/webhook.h */
 extern const struct route_body body_sandbox, body_patch, body_execute, body_execution, body_signal,
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,

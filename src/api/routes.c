@@ -28,7 +28,8 @@ static const char about_expose[] =
 	"A port of a sandbox is closed until it is exposed. The token is shown once; exposing the "
 	"port again makes another, and ends what the old one opened.";
 static const char about_build[] =
-	"Each step that changes files runs in a sandbox of its own, and what it has written is kept: "
+	"Each step that changes files runs in a sandbox of its own, and what it has written is "
+	"kept: "
 	"the same step on top of the same is not done again. The build goes on in the background; "
 	"when it is ready, there is a new version of the template.";
 static const char about_files[] =

@@ -8,7 +8,7 @@ uint64_t clock_now_ns(void); /* CLOCK_MONOTONIC */
 uint64_t clock_now_ms(void);
 int64_t clock_wall_ms(void); /* CLOCK_REALTIME since the epoch, for people */
 int64_t clock_wall_ns(void);
-#define CLOCK_ISO_SIZE 25    /* "2026-01-02T03:04:05.678Z" and its NUL */
+#define CLOCK_ISO_SIZE 25 /* "2026-01-02T03:04:05.678Z" and its NUL */
 void clock_iso(int64_t wall_ms, char dst[CLOCK_ISO_SIZE]);
 /* The way back: "2026-01-02T03:04:05.678Z", the fraction may be absent; a day alone is its
  * beginning. -EINVAL. */
