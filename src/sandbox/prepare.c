@@ -350,7 +350,8 @@ void prepare_begin(struct sandbox *sb, void (*then)(struct sandbox *sb, const st
 	struct prepare *p;
 
 	sb->start_id[0] = '\0';
-	if (!s->command || s->command[0] == '\0') {
+	/* A job of ours builds on what is there: it does not need it to run. */
+	if (sb->is_internal || !s->command || s->command[0] == '\0') {
 		then(sb, NULL);
 		return;
 	}

@@ -173,6 +173,23 @@ static void a_daemon_that_ends_on_the_way_leaves_a_box_of_nobody(void **state)
 	rig_assert_nothing_left(rig);
 }
 
+static void a_job_of_the_service_starts_nothing(void **state)
+{
+	struct sandbox_rig *rig = *state;
+	struct makeup m = { .start = { .command = "serve", .ready_command = "check" } };
+	struct sandbox_request req = rig_request("one");
+	struct told t = { 0 };
+
+	(void)make_template(rig, &m, "");
+	req.template = "web";
+	req.is_internal = true;
+	sandbox_create(rig->all, &req, rig_told, &t);
+	rig_run(rig);
+	assert_int_equal(t.calls, 1);
+	assert_int_equal(t.err.code, 0);
+	rig_expect_nothing(rig, &rig->fake.boxes[0]);
+}
+
 /* ---- pools ---- */
 
 static uint32_t defined_with(const struct sandbox_rig *rig, const char *layer)
@@ -297,6 +314,7 @@ int main(void)
 		TEST(a_box_that_dies_on_the_way_is_told),
 		TEST(who_is_not_wanted_any_more_need_not_become_ready),
 		TEST(a_daemon_that_ends_on_the_way_leaves_a_box_of_nobody),
+		TEST(a_job_of_the_service_starts_nothing),
 		TEST(a_pool_follows_the_version_that_its_name_stands_for),
 		TEST(an_alias_keeps_its_version),
 	};
