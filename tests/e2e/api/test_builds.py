@@ -289,3 +289,18 @@ def test_a_killed_daemon_leaves_a_build_that_failed_and_nothing_else():
             api.delete(f"/templates/{one['id']}").must(204)
         api.delete("/templates/cache").must(204)
         until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")
+
+
+def test_archives_count_as_their_owners_disk(api, key_for):
+    name = "small-disk"
+    api.post("/users", {"name": name, "quota": {"disk": "1Mi"}}).must(201)
+    small = key_for("user", owner=name)
+    data, hash = tar_of(big="x" * (2 << 20))
+    refused = send(small, data, hash)
+    assert refused.status == 403 and refused.json["error"]["code"] == "quota_exceeded", refused
+    assert not small.get(f"/templates/files/{hash}").must(200).json["present"]
+    data, hash = tar_of(little="x")
+    send(small, data, hash).must(201)
+    big = build(small, **{"from": "bash", "resources": {"disk": "4Mi"}}, steps=[run("true")])
+    assert big["status"] == "failed" and "quota" in big["reason"], "its box is the owner's, too"
+    api.delete(f"/users/{name}").must(204)
