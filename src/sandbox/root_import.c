@@ -368,7 +368,7 @@ static void make_box(struct root_import *i)
 	struct sandbox_request req = { .owner = i->owner,
 				       .key_id = i->key_id,
 				       .name = "",
-				       .template = "",
+				       .template = "bash", /* nothing waits in it */
 				       .cold = true,
 				       .is_internal = true,
 				       .metadata = purpose,
