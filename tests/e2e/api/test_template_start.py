@@ -142,7 +142,8 @@ def test_it_goes_on_after_a_restart_of_the_daemon(api, web, daemon):
 
 def test_a_daemon_that_is_killed_on_the_way_leaves_nothing(api, template, daemon):
     """The row comes with readiness: until then there is no sandbox, and its box is nobody's."""
-    template({"command": "exec sleep 600", "readyCommand": "false", "timeout": 60})
+    own = f"600.{os.getpid()}"  # no other test's
+    template({"command": f"exec sleep {own}", "readyCommand": "false", "timeout": 60})
     pid = os.fork()
     if pid == 0:
         try:
@@ -150,21 +151,23 @@ def test_a_daemon_that_is_killed_on_the_way_leaves_nothing(api, template, daemon
         finally:
             os._exit(0)
     try:
-        until(lambda: b"sleep\x00600" in b"".join(commands()), what="the start")
+        until(lambda: own.encode() in b"".join(commands("sleep")), what="the start")
         daemon.kill("daemon")
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     daemon.start()
     api.get("/sandboxes/never").error(404)
-    until(lambda: b"sleep\x00600" not in b"".join(commands()), what="the end of its box")
+    until(lambda: own.encode() not in b"".join(commands("sleep")), what="the end of its box")
 
 
-def commands():
+def commands(name_of_program):
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/cmdline", "rb") as f:
-                    yield f.read()
+                    line = f.read()
+                if line.startswith(name_of_program.encode() + b"\0"):
+                    yield line
             except OSError:
                 pass
