@@ -134,6 +134,23 @@ def test_an_archive_becomes_the_root_of_sandboxes(api, images, save):
     api.delete(f"/templates/{made}").must(204)
 
 
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="needs skopeo")
+@pytest.mark.parametrize("transport", ["oci-archive", "docker-archive"])
+def test_what_skopeo_writes_is_read(api, images, transport):
+    docker(images / "in.tar", LAYERS, Env=["GREETING=hello"])
+    policy = images / "policy.json"
+    policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
+    (images / "out.tar").unlink(missing_ok=True)
+    subprocess.run(["skopeo", "--policy", str(policy), "copy", f"docker-archive:{images}/in.tar",
+                    f"{transport}:{images}/out.tar:image:1"], check=True, stdout=subprocess.DEVNULL)
+    (images / "out.tar").chmod(0o644)
+    made = ready(api, "oci", "out.tar")
+    box = api.sandbox(made)
+    assert text(box, "cat /etc/issue; ls /opt; echo $GREETING") == "second\nnew\nhello\n"
+    box.delete().must(204)
+    api.delete(f"/templates/{made}").must(204)
+
+
 def test_steps_go_on_from_an_image(api, images):
     docker(images / "image.tar", LAYERS)
     made = build(api, "oci", "image.tar", steps=[{"type": "RUN", "args": ["echo more > /workspace/more"]}])
