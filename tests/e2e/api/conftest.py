@@ -30,6 +30,7 @@ def whole_suite(request):
 @pytest.fixture(scope="session")
 def daemon():
     with Daemon() as running:
+        running.is_shared = True
         yield running
 
 

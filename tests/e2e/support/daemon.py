@@ -49,6 +49,7 @@ class Daemon:
         self.env = env
         self.port = None
         self.process = None
+        self.is_shared = False  # by tests that know nothing of each other: what it counts must not be lost
         self.others = set()  # daemons and launchers of now and before, by pid and start time
         self.api = Client(self)
 
@@ -101,6 +102,8 @@ class Daemon:
 
     def kill(self, *roles):
         """SIGKILL, all at once; what is left by that ends by itself. Returns the pids."""
+        if self.is_shared:
+            self.note_used()
         parts = self.parts()
         self.note_parts()
         pids = [parts[role] for role in roles if role in parts]
