@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/parse.h"
 #include "cli/act.h"
 #include "cli/box_args.h"
@@ -10,13 +11,14 @@
 #include "cli/command.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "cli/template_file.h"
 #include "json/jw.h"
 
 #define IDS_MAX 1000
 
 struct template_args {
 	struct client_args client;
-	const char *from, *snapshot, *about;
+	const char *file, *from, *snapshot, *about;
 	struct limits limits;
 	struct opt_list env, writable, preload;
 	const char *user, *workdir;
@@ -28,6 +30,12 @@ struct template_args {
 
 #define AT(field) offsetof(struct template_args, field)
 const struct opt template_create_opts[] = {
+	{ .name = "file",
+	  .letter = 'f',
+	  .type = OPT_TEXT,
+	  .arg = "FILE",
+	  .help = "what it says, as YAML; options add to it",
+	  .offset = AT(file) },
 	{ .name = "from",
 	  .type = OPT_TEXT,
 	  .arg = "NAME",
@@ -139,6 +147,25 @@ static void write_start(struct jw *w, const struct template_args *a)
 	jw_object_end(w);
 }
 
+/* All members but the name, which the command line has. */
+static int copy_file(const char *path, struct jw *w, struct err *err)
+{
+	struct jv_doc *file = NULL;
+	int r = template_file(path, &file, err);
+
+	if (r == 0 && jv_kind(jv_root(file)) != JV_OBJECT)
+		r = err_set(err, EINVAL, "'%.150s': want a mapping", path);
+	if (r == 0)
+		JV_FOREACH (jv_root(file), it) {
+			if (str_is(it.key, "name"))
+				continue;
+			jw_key_n(w, it.key.data, it.key.len);
+			jw_value(w, it.value);
+		}
+	(void)jv_free(file);
+	return r;
+}
+
 static int write_body(const struct template_args *a, const char *name, struct buf *b,
 		      struct err *err)
 {
@@ -150,6 +177,9 @@ static int write_body(const struct template_args *a, const char *name, struct bu
 		return err_set(err, EINVAL, "--ready-... and --start-timeout need --start");
 	jw_object_begin(&w);
 	jw_str_field(&w, "name", name);
+	r = a->file ? copy_file(a->file, &w, err) : 0;
+	if (r < 0)
+		return r;
 	write_text(&w, "from", a->from);
 	write_text(&w, "snapshot", a->snapshot);
 	write_text(&w, "description", a->about);

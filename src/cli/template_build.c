@@ -1,6 +1,5 @@
 /* `holt template build`: a template by the steps of a file. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/show.h"
-#include "config/yaml_json.h"
+#include "cli/template_file.h"
 #include "httpc/sse_reader.h"
 #include "json/jw.h"
 
@@ -51,26 +50,6 @@ const struct opt template_build_opts[] = {
 };
 
 /* ---- the file ---- */
-
-static int read_file(const char *path, struct buf *ret, struct err *err)
-{
-	bool is_stdin = strcmp(path, "-") == 0;
-	_close_ int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-	char piece[4096];
-	ssize_t n = 1;
-
-	if (fd < 0)
-		return err_sys(err, errno, "'%.150s'", path);
-	while (n > 0) {
-		n = read(fd, piece, sizeof(piece));
-		if (n < 0 && errno != EINTR)
-			return err_sys(err, errno, "'%.150s'", path);
-		if (n > 0 && buf_append(ret, piece, (size_t)n) < 0)
-			return err_set(err, E2BIG, "'%.150s' is too long", path);
-		n = n < 0 ? 1 : n;
-	}
-	return 0;
-}
 
 /* "RUN: make" is one key in capitals, and maybe others beside it. */
 static const char *short_type(struct jv step, struct jv *ret_value)
@@ -406,19 +385,14 @@ static int finish(struct client *c, const char *id, struct watch *w, struct err 
 static int build(struct client *c, void *args, int n, char **files, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
-	_cleanup_(buf_done) struct buf yaml = { .max = YAML_JSON_MAX + 1 }, json = { 0 },
-				       body = { 0 };
+	_cleanup_(buf_done) struct buf body = { 0 };
 	struct build_args *a = args;
 	struct watch w = { .args = a };
 	struct jv_doc *file = NULL;
 	const char *id;
-	int r = read_file(files[0], &yaml, err);
+	int r = template_file(files[0], &file, err);
 
 	(void)n;
-	if (r == 0)
-		r = yaml_json(files[0], buf_str(&yaml), yaml.len, &json, err);
-	if (r == 0)
-		r = jv_parse(buf_str(&json), json.len, json.len, &file, err);
 	if (r == 0)
 		r = write_body(c, a, jv_root(file), &body, err);
 	(void)jv_free(file);

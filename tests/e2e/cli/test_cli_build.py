@@ -100,3 +100,13 @@ def test_a_bad_file_is_refused_with_the_reason(cli, tmp_path, text, why):
     (context / "bad.yaml").write_text(text)
     done = build(cli, context / "bad.yaml")
     assert done.returncode == 125 and done.stdout == "" and why in done.stderr, done
+
+
+def test_a_template_without_steps_comes_from_a_file_and_options(cli, tmp_path, clean):
+    file = tmp_path / "plain.yaml"
+    file.write_text("from: bash\nenv: {A: x}\nresources: {memory: 64Mi}\n")
+    assert cli.must("template", "create", "plain", "-f", str(file), "--workdir", "/tmp") == "plain:1\n"
+    made = cli.json("template", "ls", "--json")[0]
+    assert made["envNames"] == ["A"] and made["workdir"] == "/tmp" and made["resources"]["memory"] == 64 << 20
+    cli.fails("template", "create", "plain", "-f", str(file), "--from", "python")
+    cli.fails("template", "create", "plain", "-f", str(tmp_path / "none"))
