@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "base/parse.h"
+#include "base/str.h"
 #include "cli/act.h"
 #include "cli/box_args.h"
 #include "cli/client.h"
