@@ -315,7 +315,8 @@ int template_check_name(const char *name, struct err *err)
 	int r = check_name(name, err);
 
 	/* Their addresses are others'. */
-	if (r == 0 && (strcmp(name, "builds") == 0 || strcmp(name, "files") == 0))
+	if (r == 0 && (strcmp(name, "builds") == 0 || strcmp(name, "files") == 0 ||
+		       strcmp(name, "cache") == 0))
 		return err_set(err, EINVAL, "name: '%s' has another meaning", name);
 	if (r == 0 && (strlen(name) > TEMPLATE_NAME_MAX || template_find(name)))
 		r = err_set(err, template_find(name) ? EEXIST : EINVAL,

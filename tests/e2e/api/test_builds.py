@@ -180,7 +180,9 @@ def test_what_is_no_step_is_refused(api, bad):
 
 
 def test_what_is_no_build_is_refused(api):
-    for bad in ({"name": "python"}, {"name": "a/b"}, {"name": ""}, {}, {"name": "own", "from": "nothing"},
+    for name in ("builds", "cache", "files"):
+        assert api.post("/templates", {"name": name}).status == 400, "paths of the API"
+    for bad in ({"name": "python"}, {"name": "cache"}, {"name": "a/b"}, {"name": ""}, {}, {"name": "own", "from": "nothing"},
                 {"name": "own", "from": "bash", "snapshot": "x"}, {"name": "own", "snapshot": "none"},
                 {"name": "own", "steps": [run("true")] * 65}, {"name": "own", "packages": {"gem": ["x"]}}):
         assert api.post("/templates/builds", bad).status in (400, 409), bad
