@@ -325,9 +325,9 @@ void build_create(struct sandboxes *all, const struct build_wish *w, object_cb c
 
 	if (r == 0)
 		r = make_job(all, w, &j, &err);
-	if (r == 0)
+	if (r == 0 && j) /* which it is: said to the compiler */
 		r = write_record(j, w, &b, &err);
-	if (r < 0 || !j) { /* the second: for the compiler */
+	if (r < 0 || !j) {
 		if (j)
 			build_job_free(j);
 		cb(user, NULL, &err);

@@ -63,7 +63,7 @@ struct build_job {
 	struct build_box box;
 	char root_path[ROOT_PATH_MAX + 1]; /* what it begins with; "": no image */
 	enum root_source root_kind;
-	struct root_import *import;        /* borrowed while that is under way; NULL */
+	struct root_import *import;    /* borrowed while that is under way; NULL */
 	struct span *span, *step_span; /* NULL: in no trace. See tracing.h */
 	struct list followers;         /* struct build_follower */
 	object_cb cb;                  /* who waits for its record */
@@ -81,7 +81,7 @@ void build_tell(struct build_job *j); /* followers: something has changed */
 
 /* build_run.c */
 void build_begin(struct build_job *j);
-void build_go(struct build_job *j); /* with its steps: what it begins with is there */
+void build_go(struct build_job *j);        /* with its steps: what it begins with is there */
 void build_step_over(struct build_job *j); /* err in the job; its box is gone */
 void build_end(struct build_job *j);       /* with what the job says */
 void build_save(struct build_job *j);

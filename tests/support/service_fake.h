@@ -44,7 +44,7 @@ struct sandboxes {
 	int exit_code;
 	size_t keep;       /* bytes of output that are kept */
 	size_t stdin_room; /* bytes that an execution takes before it says EAGAIN */
-	bool stdin_unsent;  /* what is taken waits on its way */
+	bool stdin_unsent; /* what is taken waits on its way */
 	struct service_file files[FAKE_FILES_MAX];
 	unsigned serial;
 	uint64_t inodes;
