@@ -60,6 +60,17 @@ struct client_task {
 };
 int client_run(const struct command *cmd, int argc, char **argv, const struct client_task *t);
 
+/* A command that is a task of the daemon's: its arguments are a struct with a field `client`, which
+ * begins as the rest says. */
+#define CLIENT_COMMAND(name_, args_, min_, max_, run_, ...)                          \
+	int name_(const struct command *cmd, int argc, char **argv)                  \
+	{                                                                            \
+		struct args_ args = { __VA_ARGS__ };                                 \
+		struct client_task task = { &args, &args.client, min_, max_, run_ }; \
+                                                                                     \
+		return client_run(cmd, argc, argv, &task);                           \
+	}
+
 /* 0, or the exit code: everything was said. */
 int client_open(struct client *c, const struct client_args *args);
 void client_close(struct client *c);

@@ -344,24 +344,16 @@ static int pool_status(struct client *c, void *args, int n, char **ids, struct e
 
 /* ---- entry points ---- */
 
-#define COMMAND(name_, min_, max_, run_)                                                      \
-	int name_(const struct command *cmd, int argc, char **argv)                           \
-	{                                                                                     \
-		struct keep_args args = { .count = 1, .min = UINT32_MAX, .max = UINT32_MAX }; \
-		struct client_task task = { &args, &args.client, min_, max_, run_ };          \
-                                                                                              \
-		return client_run(cmd, argc, argv, &task);                                    \
-	}
-
-COMMAND(cmd_snapshot_create, 1, 1, snapshot_create)
-COMMAND(cmd_snapshot_ls, 0, 0, snapshot_ls)
-COMMAND(cmd_snapshot_rm, 1, IDS_MAX, snapshot_rm)
-COMMAND(cmd_fork, 1, 1, fork_it)
-COMMAND(cmd_volume_create, 1, 1, volume_create)
-COMMAND(cmd_volume_ls, 0, 0, volume_ls)
-COMMAND(cmd_volume_rm, 1, IDS_MAX, volume_rm)
-COMMAND(cmd_pool_create, 1, 1, pool_create)
-COMMAND(cmd_pool_set, 1, 1, pool_set)
-COMMAND(cmd_pool_ls, 0, 0, pool_ls)
-COMMAND(cmd_pool_rm, 1, IDS_MAX, pool_rm)
-COMMAND(cmd_pool_status, 1, 1, pool_status)
+#define KEEP_DEFAULTS .count = 1, .min = UINT32_MAX, .max = UINT32_MAX
+CLIENT_COMMAND(cmd_snapshot_create, keep_args, 1, 1, snapshot_create, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_snapshot_ls, keep_args, 0, 0, snapshot_ls, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_snapshot_rm, keep_args, 1, IDS_MAX, snapshot_rm, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_fork, keep_args, 1, 1, fork_it, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_volume_create, keep_args, 1, 1, volume_create, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_volume_ls, keep_args, 0, 0, volume_ls, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_volume_rm, keep_args, 1, IDS_MAX, volume_rm, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_pool_create, keep_args, 1, 1, pool_create, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_pool_set, keep_args, 1, 1, pool_set, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_pool_ls, keep_args, 0, 0, pool_ls, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_pool_rm, keep_args, 1, IDS_MAX, pool_rm, KEEP_DEFAULTS)
+CLIENT_COMMAND(cmd_pool_status, keep_args, 1, 1, pool_status, KEEP_DEFAULTS)

@@ -320,19 +320,10 @@ static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 	return act_on_each(&act, n, ids);
 }
 
-#define COMMAND(name_, min_, max_, run_)                                             \
-	int name_(const struct command *cmd, int argc, char **argv)                  \
-	{                                                                            \
-		struct template_args args = { 0 };                                   \
-		struct client_task task = { &args, &args.client, min_, max_, run_ }; \
-                                                                                     \
-		return client_run(cmd, argc, argv, &task);                           \
-	}
-
-COMMAND(cmd_template_create, 1, 1, create)
-COMMAND(cmd_template_ls, 0, 0, ls)
-COMMAND(cmd_template_show, 1, 1, show)
-COMMAND(cmd_template_rm, 1, IDS_MAX, rm)
-COMMAND(cmd_template_alias, 3, 3, alias)
-COMMAND(cmd_template_aliases, 1, 1, aliases)
-COMMAND(cmd_template_unalias, 2, 2, unalias)
+CLIENT_COMMAND(cmd_template_create, template_args, 1, 1, create, 0)
+CLIENT_COMMAND(cmd_template_ls, template_args, 0, 0, ls, 0)
+CLIENT_COMMAND(cmd_template_show, template_args, 1, 1, show, 0)
+CLIENT_COMMAND(cmd_template_rm, template_args, 1, IDS_MAX, rm, 0)
+CLIENT_COMMAND(cmd_template_alias, template_args, 3, 3, alias, 0)
+CLIENT_COMMAND(cmd_template_aliases, template_args, 1, 1, aliases, 0)
+CLIENT_COMMAND(cmd_template_unalias, template_args, 2, 2, unalias, 0)

@@ -254,19 +254,10 @@ static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 	return act_on_each(&act, n, ids);
 }
 
-#define COMMAND(name_, min_, max_, run_)                                             \
-	int name_(const struct command *cmd, int argc, char **argv)                  \
-	{                                                                            \
-		struct webhook_args args = { 0 };                                    \
-		struct client_task task = { &args, &args.client, min_, max_, run_ }; \
-                                                                                     \
-		return client_run(cmd, argc, argv, &task);                           \
-	}
-
-COMMAND(cmd_webhook_create, 2, 2, create)
-COMMAND(cmd_webhook_set, 1, 1, set)
-COMMAND(cmd_webhook_ls, 0, 0, list)
-COMMAND(cmd_webhook_show, 1, 1, show)
-COMMAND(cmd_webhook_test, 1, 1, test)
-COMMAND(cmd_webhook_deliveries, 1, 1, deliveries)
-COMMAND(cmd_webhook_rm, 1, IDS_MAX, rm)
+CLIENT_COMMAND(cmd_webhook_create, webhook_args, 2, 2, create, 0)
+CLIENT_COMMAND(cmd_webhook_set, webhook_args, 1, 1, set, 0)
+CLIENT_COMMAND(cmd_webhook_ls, webhook_args, 0, 0, list, 0)
+CLIENT_COMMAND(cmd_webhook_show, webhook_args, 1, 1, show, 0)
+CLIENT_COMMAND(cmd_webhook_test, webhook_args, 1, 1, test, 0)
+CLIENT_COMMAND(cmd_webhook_deliveries, webhook_args, 1, 1, deliveries, 0)
+CLIENT_COMMAND(cmd_webhook_rm, webhook_args, 1, IDS_MAX, rm, 0)
