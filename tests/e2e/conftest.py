@@ -1,9 +1,27 @@
 """What this machine can do, for all end-to-end tests."""
 import json
+import os
+import signal
 
 import pytest
 
 from support.local import run
+
+LONGEST = 600 * max(1, int(os.environ.get("ROUNDS") or 1) // 20)  # seconds
+
+
+def give_up(*_):
+    raise TimeoutError(f"the test hung: {LONGEST} s")
+
+
+@pytest.fixture(autouse=True)
+def end_of_patience():
+    """A test that waits for what never comes fails, and says where it waited; the others go on."""
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LONGEST)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")

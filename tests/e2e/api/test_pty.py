@@ -7,10 +7,10 @@ from support.daemon import until
 from support.sockets import Socket, refusal
 
 
-def read_until(socket, word, seconds=30):
-    """Bytes up to the word; other messages are dropped."""
+def read_until(socket, word, then=b"", seconds=60):
+    """Bytes up to the word and, behind it, the other one; other messages are dropped."""
     data, end = b"", time.monotonic() + seconds
-    while word not in data:
+    while word not in data or then not in data.partition(word)[2]:
         assert time.monotonic() < end, data
         message = socket.receive()
         assert message is not None, data
@@ -35,13 +35,15 @@ def test_a_shell_echoes_and_ends(box, by):
 
 
 def test_the_size_is_as_asked_and_can_change(box):
+    # The shell reads the size and writes it back before each prompt: what changes in between is lost. So
+    # each change waits for the prompt.
     with Socket(box.api, f"{box.path}/pty?rows=33&cols=101") as socket:
         ident = socket.next("start")["executionId"]
         socket.send_bytes(b"stty size\n")
-        read_until(socket, b"33 101")
+        read_until(socket, b"33 101", then=b"$ ")
         socket.send({"type": "resize", "rows": 40, "cols": 120})
         socket.send_bytes(b"stty size\n")
-        read_until(socket, b"40 120")
+        read_until(socket, b"40 120", then=b"$ ")
         box.api.post(f"{box.path}/executions/{ident}/resize", {"rows": 50, "cols": 60}).must(204)
         socket.send_bytes(b"stty size\n")
         read_until(socket, b"50 60")

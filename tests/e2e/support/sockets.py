@@ -1,6 +1,7 @@
 """WebSockets by a client library that others wrote."""
 import json
 import socket
+import time
 
 import websocket
 
@@ -17,6 +18,7 @@ class Socket:
             url += ("&" if "?" in path else "?") + f"token={api.key}"
         plain = socket.create_connection(("127.0.0.1", api.target.port), seconds, (api.source, 0))
         self.raw = websocket.create_connection(url, timeout=seconds, header=headers, socket=plain, **more)
+        self.seconds = seconds
         self.code = None  # of the close
 
     def send(self, value):
@@ -28,8 +30,10 @@ class Socket:
 
     def receive(self):
         """The next message: an object, bytes, or None at the close."""
+        end = time.monotonic() + self.seconds
         while True:
-            kind, data = self.raw.recv_data()
+            assert time.monotonic() < end, "nothing but pings"
+            kind, data = self.raw.recv_data(control_frame=True)
             if kind == websocket.ABNF.OPCODE_TEXT:
                 return json.loads(data)
             if kind == websocket.ABNF.OPCODE_BINARY:
