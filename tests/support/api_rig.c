@@ -72,8 +72,8 @@ void rig_open(struct api_rig *rig)
 	assert_int_equal(
 		loop_io_create(rig->loop, store_fd(&rig->store), stored, rig, &rig->store_io), 0);
 	assert_int_equal(loop_io_want(rig->store_io, LOOP_READ), 0);
-	rig->keys = auth_keys_create(2000);
-	rig->users = users_create(100);
+	rig->keys = auth_keys_create(AUTH_KEYS_MAX);
+	rig->users = users_create(USERS_MAX);
 	assert_non_null(rig->users);
 	rig->metrics = metrics_create();
 	rig_add_key(rig, ROLE_ADMIN, "root", rig->admin);

@@ -10,7 +10,9 @@
 #include <cmocka.h>
 
 #include "api_rig.h"
+#include "base/id.h"
 #include "base/str.h"
+#include "store/store.h"
 #include "json/jv.h"
 
 static void make_ann(struct api_rig *rig)
@@ -120,6 +122,52 @@ static void a_rate_counts_only_what_is_of_its_class(void **state)
 	rig_expect(rig, rig->other, "GET /api/v1/sandboxes", NULL, 200, NULL);
 }
 
+static void the_last_user_has_a_place_and_one_more_is_refused(void **state)
+{
+	struct api_rig *rig = *state;
+	struct user u = { .role = ROLE_USER };
+
+	for (unsigned i = 1; i < USERS_MAX; i++) {
+		(void)str_format(u.name, sizeof(u.name), "u%u", i);
+		assert_int_equal(users_put(rig->users, &u), 0);
+	}
+	make_ann(rig);
+	rig_expect(rig, rig->admin, "POST /api/v1/users", "{\"name\":\"bob\"}", 400,
+		   "invalid_request");
+	rig_expect(rig, rig->admin, "GET /api/v1/users/bob", NULL, 404, "not_found");
+	rig_expect(rig, rig->admin, "PATCH /api/v1/users/ann", "{\"role\":\"viewer\"}", 200, NULL);
+	rig_expect(rig, rig->admin, "DELETE /api/v1/users/ann", NULL, 204, NULL);
+	rig_expect(rig, rig->admin, "POST /api/v1/users", "{\"name\":\"bob\"}", 201, NULL);
+}
+
+static void count_key(void *user, const struct key_row *row)
+{
+	(void)row;
+	++*(unsigned *)user;
+}
+
+static void the_last_key_has_a_place_and_one_more_is_refused_and_not_kept(void **state)
+{
+	struct api_rig *rig = *state;
+	char id[ID_LEN + 1];
+	struct key_row row = { .id = id, .owner = "eve", .role = ROLE_USER };
+	unsigned before = 0, after = 0;
+
+	for (uint32_t i = 0; auth_keys_len(rig->keys) < AUTH_KEYS_MAX - 1; i++) {
+		id_make(id);
+		memcpy(row.hash, &i, sizeof(i));
+		assert_int_equal(auth_keys_put(rig->keys, &row, NULL), 0);
+	}
+	rig_expect(rig, rig->admin, "POST /api/v1/keys", "{\"name\":\"last\"}", 201, "\"key\":");
+	assert_int_equal(store_load_keys(&rig->store, count_key, &before, NULL), 0);
+	rig_expect(rig, rig->admin, "POST /api/v1/keys", "{\"name\":\"more\"}", 400,
+		   "invalid_request");
+	rig_settle(rig);
+	assert_int_equal(store_load_keys(&rig->store, count_key, &after, NULL), 0);
+	assert_int_equal(after, before);
+	assert_int_equal(auth_keys_len(rig->keys), AUTH_KEYS_MAX);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
@@ -130,6 +178,8 @@ int main(void)
 		TEST(a_user_whose_end_was_not_written_stays_shut_out),
 		TEST(a_refusal_for_a_quota_says_which),
 		TEST(a_rate_counts_only_what_is_of_its_class),
+		TEST(the_last_user_has_a_place_and_one_more_is_refused),
+		TEST(the_last_key_has_a_place_and_one_more_is_refused_and_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
