@@ -117,7 +117,10 @@ static int open_listener(struct package_way *w, struct sandbox *sb, enum package
 {
 	static const struct port_use_ops ops = { connected, failed, lost, listening };
 	const struct config_list *list = package_registries(w->api, m);
-	struct egress_options o = { .loop = w->api->deps.loop, .refused = refused, .user = w };
+	struct egress_options o = { .loop = w->api->deps.loop,
+				    .bytes_max = EGRESS_BYTES_MAX,
+				    .refused = refused,
+				    .user = w };
 	int r = 0;
 
 	o.policy.allow_private = w->api->deps.config->registry_allow_private;

@@ -116,7 +116,7 @@ static bool count(struct trip *t, size_t n)
 {
 	t->since_ms = loop_now_ms(t->e->o.loop);
 	t->e->bytes += n;
-	if (t->e->bytes <= EGRESS_BYTES_MAX)
+	if (t->e->bytes <= t->e->o.bytes_max)
 		return true;
 	trip_free(t);
 	return false;

@@ -16,6 +16,7 @@ struct loop;
 struct egress_options { /* copied */
 	struct loop *loop;
 	struct egress_policy policy;
+	uint64_t bytes_max; /* EGRESS_BYTES_MAX, or fewer; 0: not one passes */
 	/* May be NULL: somebody asked for what is not allowed. Texts are borrowed. */
 	void (*refused)(void *user, const char *host, uint16_t port, const char *why);
 	void *user;
