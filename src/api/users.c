@@ -166,19 +166,32 @@ static void tell(const struct user_write *w, const char *kind)
 							  .text = jw_end(&j) < 0 ? NULL : b.data });
 }
 
+/* One who cannot be kept here is not kept in the store either. */
+static int take(struct user_write *w, struct err *err)
+{
+	bool is_new = w->status == 201;
+	int r = users_put(w->api->deps.users, &w->user);
+
+	if (r < 0 && is_new)
+		(void)store_delete_object(w->api->deps.store, USERS_KIND, w->user.name, NULL, NULL);
+	if (r == -E2BIG)
+		return err_set(err, E2BIG, "there are %u users, the limit", USERS_MAX);
+	if (r < 0)
+		return err_sys(err, r, "user");
+	call_streams_check(w->api);
+	tell(w, is_new ? "user.created" : "user.updated");
+	return 0;
+}
+
 static void written(void *user, int r)
 {
 	struct user_write *w = user;
 	struct err err = { 0 };
 
-	if (r == 0 && w->api)
-		r = users_put(w->api->deps.users, &w->user);
-	if (r == 0 && w->api) {
-		call_streams_check(w->api);
-		tell(w, w->status == 201 ? "user.created" : "user.updated");
-	}
 	if (r < 0)
 		(void)err_sys(&err, r, "user");
+	else if (w->api)
+		r = take(w, &err);
 	if (w->call && r < 0)
 		problem_reply(w->call, &err);
 	else if (w->call)

@@ -147,6 +147,8 @@ int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err 
 		return err_set(err, EEXIST, "key %s: another key has its secret", row->id);
 	/* Replacing needs no memory, so a failure leaves the old key as it was. */
 	r = map_put(keys->by_hash, (const char *)e->row.hash, HASH_LEN, e, NULL);
+	if (r == -E2BIG)
+		return err_set(err, E2BIG, "there are too many keys");
 	if (r < 0)
 		return err_sys(err, r, "key %s", row->id);
 	r = map_put(keys->by_id, row->id, ID_LEN, e, NULL);

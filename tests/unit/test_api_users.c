@@ -122,10 +122,17 @@ static void a_rate_counts_only_what_is_of_its_class(void **state)
 	rig_expect(rig, rig->other, "GET /api/v1/sandboxes", NULL, 200, NULL);
 }
 
-static void the_last_user_has_a_place_and_one_more_is_refused(void **state)
+static void count_user(void *user, const struct object_row *row)
+{
+	(void)row;
+	++*(unsigned *)user;
+}
+
+static void the_last_user_has_a_place_and_one_more_is_refused_and_not_kept(void **state)
 {
 	struct api_rig *rig = *state;
 	struct user u = { .role = ROLE_USER };
+	unsigned kept = 0;
 
 	for (unsigned i = 1; i < USERS_MAX; i++) {
 		(void)str_format(u.name, sizeof(u.name), "u%u", i);
@@ -133,8 +140,11 @@ static void the_last_user_has_a_place_and_one_more_is_refused(void **state)
 	}
 	make_ann(rig);
 	rig_expect(rig, rig->admin, "POST /api/v1/users", "{\"name\":\"bob\"}", 400,
-		   "invalid_request");
+		   "there are 100000 users, the limit");
 	rig_expect(rig, rig->admin, "GET /api/v1/users/bob", NULL, 404, "not_found");
+	rig_settle(rig);
+	assert_int_equal(store_load_objects(&rig->store, USERS_KIND, count_user, &kept, NULL), 0);
+	assert_int_equal(kept, 1); /* ann */
 	rig_expect(rig, rig->admin, "PATCH /api/v1/users/ann", "{\"role\":\"viewer\"}", 200, NULL);
 	rig_expect(rig, rig->admin, "DELETE /api/v1/users/ann", NULL, 204, NULL);
 	rig_expect(rig, rig->admin, "POST /api/v1/users", "{\"name\":\"bob\"}", 201, NULL);
@@ -178,7 +188,7 @@ int main(void)
 		TEST(a_user_whose_end_was_not_written_stays_shut_out),
 		TEST(a_refusal_for_a_quota_says_which),
 		TEST(a_rate_counts_only_what_is_of_its_class),
-		TEST(the_last_user_has_a_place_and_one_more_is_refused),
+		TEST(the_last_user_has_a_place_and_one_more_is_refused_and_not_kept),
 		TEST(the_last_key_has_a_place_and_one_more_is_refused_and_not_kept),
 	};
 
