@@ -226,6 +226,15 @@ def test_a_terminal_outlives_the_daemon(daemon):
         assert b"second-kept" in b"".join(before) and exit["exitCode"] == 5
 
 
+def init_above(daemon, words):
+    """The first process of the box in which this runs."""
+    pid = until(lambda: next((pid for pid in machine.processes_in_group(daemon.instance())
+                              if words in machine.command_of(pid)), None), what="the command")
+    while machine.program_of(pid) != "holt-init":
+        pid = int(machine.stat_of(pid)[1])
+    return pid
+
+
 def test_a_box_that_dies_while_nobody_watches_is_told(daemon):
     box = daemon.api.sandbox()
     other = daemon.api.sandbox()
@@ -233,11 +242,7 @@ def test_a_box_that_dies_while_nobody_watches_is_told(daemon):
     running.wait_for_output("begun")
     daemon.kill("daemon", "launcher")
     daemon.wait_ended()
-    victim = next(pid for pid in machine.processes_in_group(daemon.instance())
-                  if b"sleep\x001000" in (machine.PROC / str(pid) / "cmdline").read_bytes())
-    while machine.program_of(victim) != "holt-init":
-        victim = int(machine.stat_of(victim)[1])
-    os.kill(victim, signal.SIGKILL)
+    os.kill(init_above(daemon, b"sleep\x001000"), signal.SIGKILL)
     daemon.start()
     value = box.get()
     assert value["status"] == "failed" and value["reason"] and value["endedAt"]
@@ -252,11 +257,7 @@ def test_a_box_that_dies_under_the_daemon_s_eyes_is_told(daemon):
     box = daemon.api.sandbox()
     running = box.begin("echo begun; sleep 1000")
     running.wait_for_output("begun")
-    victim = next(pid for pid in machine.processes_in_group(daemon.instance())
-                  if b"sleep\x001000" in (machine.PROC / str(pid) / "cmdline").read_bytes())
-    while machine.program_of(victim) != "holt-init":
-        victim = int(machine.stat_of(victim)[1])
-    os.kill(victim, signal.SIGKILL)
+    os.kill(init_above(daemon, b"sleep\x001000"), signal.SIGKILL)
     until(lambda: box.get()["status"] == "failed", what="the failure")
     assert "signal 9" in box.get()["reason"] or "killed" in box.get()["reason"]
     assert running.wait()["status"] == "interrupted"

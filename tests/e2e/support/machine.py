@@ -41,13 +41,17 @@ def children_of(parent):
     return found
 
 
+def command_of(pid):
+    """Its words, each with a NUL behind it; none of one that is gone."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def program_of(pid):
     """The last part of the program's path as it was started."""
-    try:
-        words = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    return os.path.basename(words[0].decode(errors="replace"))
+    return os.path.basename(command_of(pid).split(b"\0")[0].decode(errors="replace"))
 
 
 def groups_named(word):
