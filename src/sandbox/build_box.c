@@ -347,6 +347,10 @@ static int open_archive(struct build_job *j, const struct build_step *s, struct 
 			       s->files);
 	(void)str_copy(j->box.file_id, sizeof(j->box.file_id), o->id);
 	j->box.fd = build_file_open(j->all, o, err);
+	if (j->box.fd == -ENOENT) { /* its record outlived a power cut, it did not */
+		build_file_drop(j->all, j->box.file_id);
+		return err_set(err, EIO, "the archive is lost: send it again");
+	}
 	if (j->box.fd < 0)
 		return j->box.fd;
 	j->box.sum = hash_create();

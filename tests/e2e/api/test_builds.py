@@ -306,3 +306,17 @@ def test_archives_count_as_their_owners_disk(api, key_for):
     big = build(small, **{"from": "bash", "resources": {"disk": "4Mi"}}, steps=[run("true")])
     assert big["status"] == "failed" and "quota" in big["reason"], "its box is the owner's, too"
     api.delete(f"/users/{name}").must(204)
+
+
+@pytest.mark.parametrize("harm", [lambda f: f.write_bytes(b"x" * f.stat().st_size), lambda f: f.unlink()],
+                         ids=["damaged", "lost"])
+def test_an_archive_that_a_power_cut_took_is_said_and_can_be_sent_again(daemon, api, harm):
+    data, hash = tar_of(a=f"kept {harm}")
+    send(api, data, hash).must(201)
+    [kept] = [file for file in daemon.state_dir.glob("data/files/*") if file.read_bytes() == data]
+    harm(kept)
+    one = build(api, "cut", steps=[step("COPY", "a", "/workspace/cut", filesHash=hash)])
+    assert one["status"] == "failed" and "send it again" in one["reason"], one
+    until(lambda: not api.get(f"/templates/files/{hash}").must(200).json["present"], what="its end")
+    send(api, data, hash).must(201)
+    assert build(api, "cut", steps=[step("COPY", "a", "/workspace/cut", filesHash=hash)])["status"] == "ready"
