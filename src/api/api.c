@@ -2,6 +2,7 @@
  */
 #include "api/api.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -55,6 +56,20 @@ static void look_at_streams(void *user)
 	call_streams_check(user);
 }
 
+static int open_doors(struct api *api, struct err *err)
+{
+	const struct api_door *const *doors = api->deps.doors;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && doors && doors[i]; i++) {
+		assert(i < API_DOORS_MAX);
+		if (doors[i]->table)
+			r = router_create(&doors[i]->table->rows[0].route, doors[i]->table->count,
+					  sizeof(struct api_route), &api->door_routers[i], err);
+	}
+	return r;
+}
+
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 {
 	_cleanup_(api_free_p) struct api *api = calloc(1, sizeof(*api));
@@ -80,6 +95,8 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 		return err_sys(err, ENOMEM, "api");
 	rows = routes_table(&n);
 	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
+	if (r == 0)
+		r = open_doors(api, err);
 	if (r < 0)
 		return r;
 	r = loop_timer_create(deps->loop, look_at_keys, api, &api->used);
@@ -112,6 +129,8 @@ struct api *api_free(struct api *api)
 	(void)rate_limit_free(api->failures);
 	(void)buckets_free(api->buckets);
 	(void)router_free(api->router);
+	for (size_t i = 0; i < API_DOORS_MAX; i++)
+		(void)router_free(api->door_routers[i]);
 	free(api);
 	return NULL;
 }
@@ -157,6 +176,8 @@ static int check_header(struct api_call *c, const char *token, struct err *err)
 	const char *key = http_header(c->http, "X-API-Key");
 	const char *jwt = token_of(c, bearer, token);
 
+	if (c->door && c->door->authenticate)
+		return c->door->authenticate(c, admit, err);
 	if (jwt && key)
 		return err_set(err, EACCES, "a token and an API key were given");
 	if (jwt)
@@ -173,7 +194,8 @@ static bool check_sandbox(struct api_call *c)
 	size_t n = strlen(ROUTES_BOX);
 	const char *pattern = c->route->route.pattern;
 
-	if (c->who.sandbox_id[0] == '\0' || c->route->route.scope == SCOPE_NONE)
+	if (c->who.sandbox_id[0] == '\0' || c->route->route.scope == SCOPE_NONE ||
+	    strcmp(c->who.sandbox_id, c->box_id) == 0)
 		return true;
 	if (strncmp(pattern, ROUTES_BOX, n) != 0 || (pattern[n] != '\0' && pattern[n] != '/')) {
 		deny(c, "forbidden");
@@ -246,8 +268,8 @@ static void decode_body(struct api_call *c, const char *data, size_t n)
 	r = jv_parse(data, n, c->api->deps.config->max_json_bytes, &doc, &err);
 	if (r < 0)
 		return problem_reply(c, &err);
-	r = jv_decode(jv_root(doc), body->fields, body->count, http_arena(c->http), c->body,
-		      &problem);
+	r = (c->door ? jv_decode_known : jv_decode)(jv_root(doc), body->fields, body->count,
+						    http_arena(c->http), c->body, &problem);
 	if (r == -ENOMEM)
 		problem_reply(c, &(struct err){ ENOMEM, "the body" });
 	else if (r < 0 && problem.field[0])
@@ -306,15 +328,33 @@ static void admit(struct api_call *c)
 	c->route->handle(c);
 }
 
-static bool find_route(struct api_call *c)
+/* The first that claims it, or ours. */
+static const struct router *find_door(struct api_call *c)
+{
+	const struct api_door *const *doors = c->api->deps.doors;
+
+	for (size_t i = 0; doors && doors[i]; i++) {
+		if (!doors[i]->claims(c))
+			continue;
+		c->door = doors[i];
+		return c->api->door_routers[i];
+	}
+	return c->api->router;
+}
+
+static bool find_route(struct api_call *c, const struct router *table)
 {
 	const char *path = http_path(c->http);
-	int r = router_find(c->api->router, http_method(c->http), path, http_arena(c->http),
-			    &c->match);
+	int r = -ENOENT;
+
+	if (table)
+		r = router_find(table, http_method(c->http), path, http_arena(c->http), &c->match);
 
 	/* NOTE: the row begins with what the router gives back. */
 	c->route = r == 0 ? (const struct api_route *)(const void *)c->match.route : NULL;
-	if (r == -ENOENT) {
+	if (r < 0 && c->door && c->door->other) {
+		c->door->other(c);
+	} else if (r == -ENOENT) {
 		problem_status(c, 404, "there is nothing at '%.100s'", path);
 	} else if (r == -ENOTSUP) {
 		(void)http_header_add(c->http, "Allow", c->match.allow);
@@ -331,6 +371,7 @@ void api_handle(void *user, struct http_request *r)
 {
 	struct api *api = user;
 	struct api_call *c = arena_alloc(http_arena(r), sizeof(*c));
+	const struct router *table;
 
 	if (!c)
 		return http_reply_error(r, 503, "service_unavailable", "out of memory");
@@ -339,7 +380,10 @@ void api_handle(void *user, struct http_request *r)
 	http_user_set(r, SLOT_CALL, c);
 	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
 	call_trace_begin(c);
-	if (!proxy_handle_host(c) && find_route(c))
+	table = find_door(c);
+	if (!c->door && proxy_handle_host(c))
+		return;
+	if (find_route(c, table))
 		admit(c);
 }
 

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 struct api; /* opaque */
+struct api_door;
 struct audit_log;
 struct auth_keys;
 struct config;
@@ -21,6 +22,7 @@ struct jwks_source;
 struct loop;
 struct metrics;
 struct sandboxes;
+struct secret;
 struct store;
 struct tracer;
 struct users;
@@ -39,6 +41,9 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 	struct tracer *tracer;    /* NULL: no traces */
 	struct webhooks *webhooks;
+	const struct api_door *const *doors; /* beside our own, ended by NULL; NULL: none */
+	const struct secret *secret; /* what tokens of sandboxes are made with; NULL: none are good
+				      */
 };
 
 int api_create(const struct api_deps *deps, struct api **ret, struct err *err);

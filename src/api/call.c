@@ -30,6 +30,8 @@ const char *call_param(const struct api_call *c, const char *name)
 {
 	const char *value = router_param(&c->match, name);
 
+	if (!value && strcmp(name, "id") == 0)
+		return c->box_id;
 	return value ? value : "";
 }
 

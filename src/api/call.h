@@ -14,12 +14,14 @@
 #include "api/api.h"
 #include "api/call_trace.h"
 #include "api/cursor.h"
+#include "api/door.h"
 #include "auth/principal.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "net/router.h"
 #include "sandbox/build.h"
 
+struct api_door;
 struct api_route;
 struct buckets;
 struct buf;
@@ -33,10 +35,11 @@ struct sandbox;
 
 struct api {
 	struct api_deps deps;
-	struct router *router;       /* owned */
-	struct rate_limit *failures; /* owned: failed authentications by peer */
-	struct buckets *buckets;     /* owned: what keys have asked of late */
-	struct list streams;         /* struct call_stream: open ones */
+	struct router *router;                      /* owned */
+	struct router *door_routers[API_DOORS_MAX]; /* owned: of deps.doors */
+	struct rate_limit *failures;                /* owned: failed authentications by peer */
+	struct buckets *buckets;                    /* owned: what keys have asked of late */
+	struct list streams;                        /* struct call_stream: open ones */
 	struct list writes;          /* struct key_write: on their way to the store */
 	struct list user_writes;     /* struct user_write, the same */
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
@@ -54,6 +57,11 @@ struct api_call {
 	struct api *api;
 	struct http_request *http;
 	const struct api_route *route; /* NULL: none was found */
+	const struct api_door *door;   /* NULL: our own */
+	char box_id[ID_LEN + 1];       /* the sandbox, where the path does not name it */
+	uint16_t box_port;             /* and what of it */
+	bool is_for_box;               /* a door found box_id in the head */
+	bool has_woken;                /* that sandbox stood still, and was woken for this */
 	struct router_match match;
 	struct principal who; /* of a public route: nobody, without any scope */
 	void *body;      /* arena: the struct of the route's body table; zeroed without a body */

@@ -167,6 +167,8 @@ static void reply(struct api_call *c, int status, const char *code, const char *
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
+	if (c->door)
+		return c->door->refuse(c, status, code, message, details->field);
 	jw_object_begin(&w);
 	jw_key(&w, "error");
 	write_problem(&w, code, message, details);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/id.h"
+
 struct api;
 struct api_call;
 struct buf;
@@ -40,6 +42,8 @@ struct proxies *proxies_free(struct proxies *all);
 
 /* proxy_door.c: whether the request's Host names a port; then it is answered, now or later. */
 bool proxy_handle_host(struct api_call *c);
+/* Which port of which sandbox the request's Host names; false: none. */
+bool proxy_host_names(struct api_call *c, uint16_t *ret_port, char id[ID_LEN + 1]);
 /* The port that the path names, for who may reach it, and its sandbox; NULL: answered. */
 const struct port_info *proxy_find_port(struct api_call *c, struct sandbox **ret);
 /* Goes on at once, or when the paused sandbox is awake, where the port may do that. */

@@ -59,13 +59,14 @@ void proxy_wake(struct api_call *c, struct sandbox *sb, const struct port_info *
 
 	sandbox_touch(sb);
 	sandbox_info(sb, &info);
-	if (!port->wakes || (info.state != SANDBOX_PAUSED && info.state != SANDBOX_RESUMING))
+	if (!sandbox_wakes(sb) &&
+	    (!port->wakes || (info.state != SANDBOX_PAUSED && info.state != SANDBOX_RESUMING)))
 		return go(c, sb, target);
 	w = arena_alloc(http_arena(c->http), sizeof(*w));
 	if (!w)
 		return problem_reply(c, &(struct err){ ENOMEM, "proxy" });
 	*w = (struct waking){ c, *target, go };
-	sandbox_resume(sb, awake, w);
+	sandbox_wake(sb, awake, w);
 }
 
 void proxy_reply_unreached(struct api_call *c, unsigned port, const struct err *err)
@@ -300,13 +301,20 @@ static const struct api_route by_host = {
 	.summary = "A port by its host name",
 };
 
-bool proxy_handle_host(struct api_call *c)
+bool proxy_host_names(struct api_call *c, uint16_t *ret_port, char id[ID_LEN + 1])
 {
 	const char *domain = c->api->deps.config->domain;
+
+	return domain && domain[0] &&
+	       parse_host(http_header(c->http, "host"), domain, ret_port, id);
+}
+
+bool proxy_handle_host(struct api_call *c)
+{
 	char id[ID_LEN + 1];
 	uint16_t port;
 
-	if (!domain || !domain[0] || !parse_host(http_header(c->http, "host"), domain, &port, id))
+	if (!proxy_host_names(c, &port, id))
 		return false;
 	c->route = &by_host;
 	handle_host(c, port, id);

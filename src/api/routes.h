@@ -55,4 +55,9 @@ struct api_route {
 	unsigned char rate; /* enum route_rate */
 };
 
+struct api_route_table { /* of a door */
+	const struct api_route *rows;
+	size_t count;
+};
+
 const struct api_route *routes_table(size_t *ret_count);

@@ -19,12 +19,15 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "crypto/secret.h"
 #include "daemon/descriptors.h"
 #include "daemon/first_key.h"
 #include "daemon/greet.h"
 #include "daemon/machinery.h"
+#include "daemon/own_secret.h"
 #include "daemon/telling.h"
 #include "daemon/users_load.h"
+#include "e2b/e2b.h"
 #include "loop/loop.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -68,6 +71,7 @@ struct app {
 	struct sandboxes *sandboxes;
 	struct machinery *machinery;
 	struct api *api;
+	struct secret *secret;
 	struct http_cors cors;
 	struct http_server *server;
 	char first_key[API_KEY_SIZE];
@@ -150,7 +154,9 @@ static int settle(struct app *a, struct err *err)
 		a->source = launcher_source_direct(&a->launcher);
 	if (r == 0)
 		r = open_below(a, SPOOL, &a->spool_fd, err);
-	return r < 0 ? r : open_below(a, FILES, &a->files_fd, err);
+	if (r == 0)
+		r = open_below(a, FILES, &a->files_fd, err);
+	return r < 0 ? r : own_secret_open(a->dirs.data_fd, &a->secret, err);
 }
 
 /* ---- the end ---- */
@@ -376,7 +382,9 @@ static int open_server(struct app *a, struct err *err)
 				 .events = a->telling.events,
 				 .jwks = a->telling.jwks,
 				 .tracer = telling_tracer(&a->telling),
-				 .webhooks = a->telling.webhooks };
+				 .webhooks = a->telling.webhooks,
+				 .doors = e2b_doors,
+				 .secret = a->secret };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
 	int r = api_create(&deps, &a->api, err);
 
@@ -507,6 +515,7 @@ static void close_all(struct app *a)
 	(void)fd_close(a->key_fd);
 	keeper_dirs_done(&a->dirs);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
+	a->secret = secret_free(a->secret);
 }
 
 int app_serve(const struct config *c, struct err *err)

@@ -445,6 +445,20 @@ struct sandbox *sandboxes_find(struct sandboxes *all, const char *id_or_name, co
 	return sb && state_is_live(sb->state) ? sb : NULL;
 }
 
+struct sandbox *sandboxes_search(struct sandboxes *all,
+				 bool (*is)(void *user, const struct sandbox *sb), void *user)
+{
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
+		if (state_is_live(sb->state) && is(user, sb))
+			return sb;
+	return NULL;
+}
+
+const char *sandbox_id(const struct sandbox *sb)
+{
+	return sb->id;
+}
+
 void sandbox_touch(struct sandbox *sb)
 {
 	sb->used_at = now_ms(sb->all);

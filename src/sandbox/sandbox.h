@@ -152,6 +152,10 @@ struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended 
 /* Live ones only; NULL. owner NULL: anybody's. Another owner's is NULL too. id may be a name. */
 struct sandbox *sandboxes_find(struct sandboxes *all, const char *id_or_name, const char *owner);
 void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret);
+/* The first live one, oldest first, that `is` says yes to; NULL. */
+struct sandbox *sandboxes_search(struct sandboxes *all,
+				 bool (*is)(void *user, const struct sandbox *sb), void *user);
+const char *sandbox_id(const struct sandbox *sb);
 /* Also finds ended ones, in the store. ENOENT. */
 void sandbox_get(struct sandboxes *all, const char *id_or_name, const char *owner,
 		 void (*cb)(void *user, const struct sandbox_info *info, const struct err *err),

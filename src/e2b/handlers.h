@@ -1,0 +1,10 @@
+/* Every handler of E2B's calls, for the tables of routes. Each answers its call, now or later. */
+#pragma once
+
+struct api_call;
+
+/* ports.c */
+void e2b_port(struct api_call *c);
+/* health.c */
+void e2b_health(struct api_call *c);
+void e2b_envd_health(struct api_call *c);

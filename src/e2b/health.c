@@ -1,0 +1,15 @@
+#include "api/call.h"
+#include "e2b/handlers.h"
+#include "e2b/target.h"
+
+void e2b_health(struct api_call *c)
+{
+	call_reply_empty(c);
+}
+
+/* 502 is how a client learns that its sandbox has ended. */
+void e2b_envd_health(struct api_call *c)
+{
+	if (e2b_sandbox(c))
+		call_reply_empty(c);
+}

@@ -1,0 +1,82 @@
+#include "e2b/refuse.h"
+
+#include <string.h>
+
+#include "api/call.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "net/http.h"
+#include "json/jw.h"
+
+static void reply(struct api_call *c, int status, struct jw *w)
+{
+	jw_object_end(w);
+	if (jw_end(w) < 0)
+		return http_reply_error(c->http, status, "internal_error", "out of memory");
+	http_reply(c->http, status, "application/json", w->buf->data, w->buf->len);
+}
+
+void e2b_refuse_rest(struct api_call *c, int status, const char *code, const char *message,
+		     const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	(void)field; /* the message names it */
+	jw_object_begin(&w);
+	jw_int_field(&w, "code", status);
+	jw_str_field(&w, "message", message);
+	jw_str_field(&w, "error_code", code);
+	reply(c, status, &w);
+}
+
+static const char *connect_code(int status)
+{
+	static const struct {
+		int status;
+		const char *code;
+	} rows[] = {
+		{ 400, "invalid_argument" },   { 401, "unauthenticated" },
+		{ 403, "permission_denied" },  { 404, "not_found" },
+		{ 405, "unimplemented" },      { 409, "failed_precondition" },
+		{ 413, "resource_exhausted" }, { 415, "invalid_argument" },
+		{ 429, "resource_exhausted" }, { 501, "unimplemented" },
+		{ 502, "unavailable" },        { 503, "unavailable" },
+		{ 504, "deadline_exceeded" },  { 507, "resource_exhausted" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].status == status)
+			return rows[i].code;
+	return "internal";
+}
+
+/* "/process.Process/Start", "/filesystem.Filesystem/Stat". */
+static bool is_rpc(const struct api_call *c)
+{
+	const char *path = http_path(c->http), *name = strchr(path + (path[0] == '/'), '/');
+
+	return name && memchr(path, '.', (size_t)(name - path));
+}
+
+void e2b_refuse_envd(struct api_call *c, int status, const char *code, const char *message,
+		     const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!is_rpc(c))
+		return e2b_refuse_rest(c, status, code, message, field);
+	jw_object_begin(&w);
+	jw_str_field(&w, "code", connect_code(status));
+	jw_str_field(&w, "message", message);
+	reply(c, status, &w);
+}
+
+void e2b_refuse_text(struct api_call *c, int status, const char *code, const char *message,
+		     const char *field)
+{
+	(void)code;
+	(void)field;
+	http_reply(c->http, status, "text/plain; charset=utf-8", message, strlen(message));
+}

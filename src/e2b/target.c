@@ -1,0 +1,264 @@
+#include "e2b/target.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/problem.h"
+#include "api/proxy.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "crypto/secret.h"
+#include "e2b/e2b.h"
+#include "e2b/token.h"
+#include "net/http.h"
+#include "sandbox/sandbox.h"
+#include "json/jw.h"
+
+#define HEADER_ID "E2b-Sandbox-Id"
+#define HEADER_PORT "E2b-Sandbox-Port"
+#define HEADER_TOKEN "X-Access-Token"
+
+/* ---- what the headers or the host name ---- */
+
+/* An id that cannot be one is that of a sandbox that is not there. */
+static bool find_header(struct api_call *c)
+{
+	const char *id = http_header(c->http, HEADER_ID);
+	const char *text = http_header(c->http, HEADER_PORT);
+	uint32_t port = E2B_PORT_ENVD;
+
+	if (!id)
+		return false;
+	if (text && parse_u32(text, 1, UINT16_MAX, &port) < 0)
+		port = 0;
+	if (str_copy(c->box_id, sizeof(c->box_id), id) < 0)
+		c->box_id[0] = '\0';
+	c->box_port = (uint16_t)port;
+	return true;
+}
+
+/* Other ports by host name are Holt's own: that door says who may (proxy_door.c). */
+static bool find_host(struct api_call *c)
+{
+	if (proxy_host_names(c, &c->box_port, c->box_id) &&
+	    (c->box_port == E2B_PORT_ENVD || c->box_port == E2B_PORT_CODE))
+		return true;
+	c->box_id[0] = '\0';
+	return false;
+}
+
+/* ---- files of the oldest SDKs, and addresses that carry a signature: no header says whose ---- */
+
+static bool is_loose_path(const struct api_call *c)
+{
+	const char *path = http_path(c->http);
+
+	return strcmp(path, "/files") == 0 || strcmp(path, "/health") == 0;
+}
+
+static bool find_token(struct api_call *c)
+{
+	const char *token = http_header(c->http, HEADER_TOKEN);
+
+	c->box_port = E2B_PORT_ENVD;
+	return token && e2b_token_names(token, c->box_id);
+}
+
+struct presented { /* a signature of a request */
+	struct api_call *call;
+	const char *signature;
+	struct e2b_signed what;
+};
+
+/* 1: there is one, 0: none, -errno. */
+static int take_signature(struct api_call *c, struct presented *ret)
+{
+	const char *expires = NULL, *path = "", *user = "";
+	uint64_t number = 0;
+	int r;
+
+	*ret = (struct presented){ .call = c };
+	r = http_query(c->http, "signature", &ret->signature);
+	if (r <= 0 || strcmp(http_path(c->http), "/files") != 0)
+		return r < 0 ? r : 0;
+	r = http_query(c->http, "path", &path);
+	if (r >= 0)
+		r = http_query(c->http, "username", &user);
+	if (r >= 0)
+		r = http_query(c->http, "signature_expiration", &expires);
+	if (r >= 0 && expires)
+		r = parse_u64(expires, 1, INT64_MAX / 1000, &number);
+	ret->what = (struct e2b_signed){ .path = path,
+					 .is_write = strcmp(http_method(c->http), "POST") == 0,
+					 .user = user,
+					 .expires = (int64_t)number };
+	return r < 0 ? r : 1;
+}
+
+static bool is_signed_by(void *user, const struct sandbox *sb)
+{
+	const struct presented *p = user;
+	char token[E2B_TOKEN_SIZE], right[E2B_SIGNATURE_SIZE];
+	size_t n;
+
+	if (e2b_token_make(p->call->api->deps.secret, E2B_TOKEN_ENVD, sandbox_id(sb), token) < 0 ||
+	    e2b_signature_make(token, &p->what, right) < 0)
+		return false;
+	n = strlen(right);
+	return strlen(p->signature) == n && secret_bytes_equal(right, p->signature, n);
+}
+
+static bool find_signature(struct api_call *c)
+{
+	struct presented p;
+	struct sandbox *sb;
+
+	if (take_signature(c, &p) <= 0)
+		return false;
+	c->box_port = E2B_PORT_ENVD;
+	/* NOTE: costs a microsecond for each sandbox there is: the address does not say whose. */
+	sb = sandboxes_search(c->api->deps.sandboxes, is_signed_by, &p);
+	(void)str_copy(c->box_id, sizeof(c->box_id), sb ? sandbox_id(sb) : "");
+	return true;
+}
+
+/* ---- claims ---- */
+
+/* The first that is asked: whether it is for a sandbox at all, and then which, and what of it. */
+bool e2b_claims_envd(struct api_call *c)
+{
+	c->is_for_box = find_header(c) || find_host(c) ||
+			(is_loose_path(c) && (find_token(c) || find_signature(c)));
+	return c->is_for_box && c->box_port == E2B_PORT_ENVD;
+}
+
+bool e2b_claims_code(struct api_call *c)
+{
+	return c->is_for_box && c->box_port == E2B_PORT_CODE;
+}
+
+bool e2b_claims_port(struct api_call *c)
+{
+	return c->is_for_box;
+}
+
+bool e2b_claims_control(struct api_call *c)
+{
+	static const char *const roots[] = { "sandboxes", "v2",      "v3",      "templates",
+					     "snapshots", "volumes", "secrets", "teams",
+					     "api-keys",  "health",  "nodes",   "events" };
+	struct str rest = str_of(http_path(c->http)), first;
+
+	if (!str_split(&rest, '/', &first) || !str_split(&rest, '/', &first))
+		return false;
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (first.len == strlen(roots[i]) && memcmp(first.data, roots[i], first.len) == 0)
+			return true;
+	return false;
+}
+
+/* ---- who may ---- */
+
+/* What no token opens is not told apart from what is not there; "paused" is. */
+void e2b_reply_gone(struct api_call *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	jw_object_begin(&w);
+	jw_str_field(&w, "sandboxId", c->box_id);
+	jw_str_field(&w, "message", "The sandbox was not found");
+	jw_int_field(&w, "code", 502);
+	jw_object_end(&w);
+	if (jw_end(&w) < 0)
+		return http_reply_error(c->http, 502, "bad_gateway", "out of memory");
+	http_reply(c->http, 502, "application/json", b.data, b.len);
+}
+
+static struct sandbox *find_running(struct api_call *c)
+{
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox_info info;
+
+	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0)
+		return NULL;
+	sandbox_info(sb, &info);
+	return info.state == SANDBOX_RUNNING ? sb : NULL;
+}
+
+struct sandbox *e2b_sandbox(struct api_call *c)
+{
+	struct sandbox *sb = find_running(c);
+
+	if (!sb)
+		e2b_reply_gone(c);
+	else
+		sandbox_touch(sb);
+	return sb;
+}
+
+/* A signature is looked at first, then its time: as their server does. */
+static int check_signature(struct api_call *c, struct sandbox *sb, struct err *err)
+{
+	struct presented p;
+	int r = take_signature(c, &p);
+
+	if (r == 0)
+		return err_set(err, EACCES, "want the sandbox's token in " HEADER_TOKEN);
+	if (r < 0 || !is_signed_by(&p, sb))
+		return err_set(err, EACCES, "the signature is not valid");
+	if (p.what.expires != 0 && p.what.expires * 1000 < clock_wall_ms())
+		return err_set(err, EACCES, "the signature has expired");
+	return 0;
+}
+
+static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
+{
+	const char *token = http_header(c->http, HEADER_TOKEN);
+
+	if (!token)
+		return check_signature(c, sb, err);
+	if (!e2b_token_is(c->api->deps.secret, E2B_TOKEN_ENVD, c->box_id, token))
+		return err_set(err, EACCES, "the token in " HEADER_TOKEN " is not this sandbox's");
+	return 0;
+}
+
+/* Good as long as the sandbox is there and its owner is let in, whichever key has made it. */
+static void become_owner(struct api_call *c, const struct sandbox *sb)
+{
+	struct sandbox_info info;
+
+	sandbox_info(sb, &info);
+	c->who = (struct principal){ .role = ROLE_USER,
+				     .scopes = SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ |
+					       SCOPE_FILE_WRITE | SCOPE_PORT,
+				     .expires_ms = INT64_MAX };
+	(void)str_copy(c->who.owner, sizeof(c->who.owner), info.owner);
+	(void)str_copy(c->who.sandbox_id, sizeof(c->who.sandbox_id), info.id);
+}
+
+int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), struct err *err)
+{
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	int r;
+
+	(void)again;
+	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0) {
+		e2b_reply_gone(c);
+		return -EINPROGRESS;
+	}
+	r = check_token(c, sb, err);
+	if (r < 0)
+		return r;
+	if (!find_running(c)) {
+		e2b_reply_gone(c);
+		return -EINPROGRESS;
+	}
+	become_owner(c, sb);
+	return 0;
+}
