@@ -51,6 +51,7 @@ static int add_row(struct sandboxes *all, const struct execution_row *row)
 	x->kind = execution_row_is_sound(row) ? row->kind : EXECUTION_COMMAND;
 	x->flags = row->flags;
 	x->guest_id = row->guest_id;
+	x->pid = row->pid;
 	x->started_ms = row->started_ms;
 	x->is_found_again = true;
 	if (sb) {

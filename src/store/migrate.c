@@ -19,13 +19,17 @@ __asm__(".section .rodata\n"
 	"store_0003_usage:\n"
 	".incbin \"store/migrations/0003_usage.sql\"\n"
 	".byte 0\n"
+	"store_0004_pid:\n"
+	".incbin \"store/migrations/0004_pid.sql\"\n"
+	".byte 0\n"
 	".previous\n");
-extern const char store_0001_initial[], store_0002_platform[], store_0003_usage[];
+extern const char store_0001_initial[], store_0002_platform[], store_0003_usage[], store_0004_pid[];
 
 static const struct migration migrations[] = {
 	{ 1, "initial", store_0001_initial },
 	{ 2, "platform", store_0002_platform },
 	{ 3, "usage", store_0003_usage },
+	{ 4, "pid", store_0004_pid },
 };
 
 const struct migration *migrate_list(size_t *ret_n)

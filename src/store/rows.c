@@ -79,6 +79,7 @@ static const struct column execution_columns[] = {
 	NUMBER(execution_row, is_live, BOOL),
 	NUMBER(execution_row, flags, U32),
 	NUMBER(execution_row, guest_id, U32),
+	NUMBER(execution_row, pid, U32),
 	NUMBER(execution_row, exit_code, I32),
 	NUMBER(execution_row, signal, I32),
 	NUMBER(execution_row, started_ms, I64),

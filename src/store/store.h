@@ -71,7 +71,7 @@ struct execution_row {
 	uint8_t kind, state;
 	bool is_live;
 	uint32_t flags;
-	uint32_t guest_id;
+	uint32_t guest_id, pid;
 	int32_t exit_code, signal;
 	const char *reason;
 	int64_t started_ms, ended_ms;

@@ -203,6 +203,7 @@ struct execution_row store_rig_execution(const char *id, const char *sandbox_id)
 		.is_live = true,
 		.flags = 0x80000001,
 		.guest_id = 0xffffffff,
+		.pid = 0xfffffffe,
 		.exit_code = -1,
 		.signal = 9,
 		.reason = "killed",
@@ -299,6 +300,7 @@ void store_rig_same_execution(const struct execution_row *a, const struct execut
 	assert_int_equal(a->is_live, b->is_live);
 	assert_int_equal(a->flags, b->flags);
 	assert_int_equal(a->guest_id, b->guest_id);
+	assert_int_equal(a->pid, b->pid);
 	assert_int_equal(a->exit_code, b->exit_code);
 	assert_int_equal(a->signal, b->signal);
 	assert_string_equal(a->reason, b->reason);
