@@ -212,6 +212,8 @@ const struct route_body body_session = {
 #define RUN_FIELDS(name)                                                                         \
 	FIELD(name, STRING, body_run, code, .flags = JV_REQUIRED, .max = CONTEXT_CODE_MAX,       \
 	      .help = "what is run"),                                                            \
+		FIELD("env", PAIRS, body_run, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX, \
+		      .help = "variables of this run alone"),                                    \
 		FIELD("timeout", DURATION, body_run, timeout_ms, .flags = JV_NULLABLE, .min = 1, \
 		      .max = YEAR, .help = "then it is interrupted"),                            \
 		FIELD("stream", BOOL, body_run, stream, .help = "answer as events"),             \

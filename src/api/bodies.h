@@ -126,6 +126,7 @@ struct body_context { /* and a session, which has no language */
 
 struct body_run {
 	const char *code; /* a session's command */
+	struct jv_pairs env;
 	uint64_t timeout_ms;
 	bool stream, cancel_on_disconnect;
 };

@@ -338,12 +338,9 @@ static void begin_stream(struct run *run)
 		break_off(run);
 }
 
-static void start(struct run *run, const char *context, const char *text, uint64_t timeout_ms)
+static void start(struct run *run, const char *context, const struct context_code *code)
 {
 	struct api_call *c = run->call;
-	struct context_code code = {
-		.code = text, .len = strlen(text), .timeout_ms = timeout_ms, .trace = call_trace(c)
-	};
 	struct sandbox *sb = call_sandbox(c);
 	struct context *ctx = sb ? context_find(sb, context) : NULL;
 	struct context_info info;
@@ -361,7 +358,7 @@ static void start(struct run *run, const char *context, const char *text, uint64
 	list_init(&run->base.node);
 	if (run->is_stream && !call_stream_may_begin(c, info.sandbox_id))
 		return;
-	if (context_run(ctx, &code, on_event, run, &run->run, &err) < 0)
+	if (context_run(ctx, code, on_event, run, &run->run, &err) < 0)
 		return context_problem(c, &err);
 	(void)str_copy(run->id, sizeof(run->id), context_run_id(run->run));
 	if (run->is_stream)
@@ -389,9 +386,20 @@ void api_context_run(struct api_call *c)
 {
 	const struct body_run *body = c->body;
 	struct run *run = run_create(c, body->stream, body->cancel_on_disconnect);
+	struct context_code code = {
+		.code = body->code,
+		.len = strlen(body->code),
+		.env = body_pairs(http_arena(c->http), &body->env),
+		.n_env = body->env.len,
+		.timeout_ms = body->timeout_ms,
+		.trace = call_trace(c),
+	};
 
-	if (run)
-		start(run, call_param(c, "cid"), body->code, body->timeout_ms);
+	if (!run)
+		return;
+	if (code.n_env > 0 && !code.env)
+		return problem_reply(c, &(struct err){ ENOMEM, "run" });
+	start(run, call_param(c, "cid"), &code);
 }
 
 void context_execute(struct api_call *c, const struct body_exec *body)
@@ -406,5 +414,9 @@ void context_execute(struct api_call *c, const struct body_exec *body)
 	if (!run)
 		return;
 	run->is_execution = true;
-	start(run, body->context_id, body->content, body->timeout_ms);
+	start(run, body->context_id,
+	      &(struct context_code){ .code = body->content,
+				      .len = strlen(body->content),
+				      .timeout_ms = body->timeout_ms,
+				      .trace = call_trace(c) });
 }

@@ -25,7 +25,7 @@ struct context *context_alloc(struct sandbox *sb)
 	c->refs = 1;
 	list_init(&c->node);
 	list_init(&c->queue);
-	c->out.max = CONTEXT_CODE_MAX + 4096;
+	c->out.max = CONTEXT_CODE_MAX + CONTEXT_ENV_MAX + 4096;
 	if (loop_timer_create(sb->all->loop, context_overdue, c, &c->deadline) < 0 ||
 	    loop_timer_create(sb->all->loop, context_retry, c, &c->retry) < 0) {
 		context_unref(c);
@@ -261,6 +261,7 @@ static void start(struct context *c)
 	context_set_state(c, CONTEXT_STARTING);
 	c->reason[0] = '\0';
 	c->is_unmarked = c->is_overdue = false;
+	c->count = 0;
 	loop_timer_stop(c->retry);
 	buf_clear(&c->out);
 	context_frames_begin(&c->frames[0], "", 0);

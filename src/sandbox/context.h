@@ -115,6 +115,7 @@ struct context_event { /* borrowed for the call */
 	enum context_event_type type;
 	const char *data; /* NUL-terminated where it is JSON */
 	size_t len;
+	uint64_t count; /* which run of its interpreter this is, from 1; 0: it never began */
 	const struct context_end *end;
 };
 typedef void (*context_event_fn)(void *user, const struct context_event *e);
@@ -122,6 +123,8 @@ typedef void (*context_event_fn)(void *user, const struct context_event *e);
 struct context_code { /* borrowed for the call */
 	const char *code;
 	size_t len;
+	const struct sandbox_pair *env; /* of this run alone, over what there is */
+	size_t n_env;
 	uint64_t timeout_ms;               /* 0: the default */
 	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
 };

@@ -44,6 +44,21 @@ int context_env_keep(struct context *c)
 	return r;
 }
 
+int context_env_write(const struct sandbox_pair *env, size_t n, struct buf *b)
+{
+	for (size_t i = 0; i < n; i++) {
+		(void)buf_puts(b, env[i].name);
+		(void)buf_putc(b, '=');
+		for (const char *p = env[i].value; *p; p++) {
+			if (*p == '\\' || *p == '\n')
+				(void)buf_putc(b, '\\');
+			(void)buf_putc(b, *p == '\n' ? 'n' : *p);
+		}
+		(void)buf_putc(b, '\n');
+	}
+	return b->failed ? -ENOMEM : 0;
+}
+
 static void forget(struct sandboxes *all, const char *id)
 {
 	int r = store_delete_object(all->store, KIND, id, NULL, NULL);

@@ -10,6 +10,8 @@
 #define CONTEXT_KEEP (256u << 10) /* bytes of raw output that its execution keeps */
 #define CONTEXT_RETRY_MS 1000u    /* between two tries to reach an interpreter */
 #define CONTEXT_CWD_MAX 4095u
+/* Bytes of one run's environment, as it is sent: each may be two, and each pair has two more. */
+#define CONTEXT_ENV_MAX (2 * ENV_BYTES_MAX + 2 * SANDBOX_ENV_MAX)
 
 struct context_run {
 	struct list node; /* in context.queue, or self-linked: under way */
@@ -26,8 +28,8 @@ struct context_run {
 	struct span *span; /* NULL: in no trace */
 	struct context_end end;
 	char cwd[CONTEXT_CWD_MAX + 1];
-	size_t len;
-	char *code; /* owned; NULL once it is on its way */
+	size_t len, env_len; /* of code; of the environment, which comes first in it */
+	char *code;          /* owned; NULL once it is on its way */
 };
 
 struct context {
@@ -42,6 +44,7 @@ struct context {
 	struct pairs env; /* owned; without it when is_env_lost */
 	int64_t created_ms;
 	uint64_t runs;
+	uint64_t count; /* of runs that this interpreter has begun and ended */
 
 	bool is_env_lost;   /* an earlier process knew it, and the store does not */
 	bool is_env_kept;   /* in the store */
@@ -96,6 +99,9 @@ void context_retry(void *user);
 
 int context_env_keep(struct context *c); /* before its execution is started; the store's errors */
 void context_env_forget(struct context *c); /* it goes */
+/* One run's own, as a driver reads it: NAME=value and a newline each; in values a backslash is two,
+ * and a newline is \n. -ENOMEM. */
+int context_env_write(const struct sandbox_pair *env, size_t n, struct buf *b);
 
 /* ---- context_driver.c ---- */
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "sandbox/check.h"
 #include "sandbox/context_impl.h"
 #include "sandbox/context_say.h"
 #include "sandbox/quota.h"
@@ -19,7 +20,9 @@
 
 static void tell(struct context_run *run, enum context_event_type type, const char *data, size_t n)
 {
-	struct context_event e = { .type = type, .data = data, .len = n };
+	struct context_event e = {
+		.type = type, .data = data, .len = n, .count = run->c->count + 1
+	};
 
 	if (run->event)
 		run->event(run->user, &e);
@@ -47,8 +50,10 @@ static void end_run(struct context_run *run, enum context_status status)
 {
 	struct context_event e = { .type = CONTEXT_END, .data = "", .end = &run->end };
 
-	if (run->began_ns > 0)
+	if (run->began_ns > 0) {
 		usage_run(run->c->sb);
+		e.count = run->end.count > 0 ? run->end.count : run->c->count + 1;
+	}
 	run->end.status = status;
 	run->end.truncated = run->is_truncated;
 	run->end.cwd = run->cwd;
@@ -137,15 +142,20 @@ void context_retry(void *user)
 		context_send(c);
 }
 
-/* "run TOKEN LENGTH MODE\n", the code, NUL. A request that an earlier process had begun and not
- * ended is cut off by the NUL and does not have its length: it is passed over. */
+/* "run TOKEN LENGTH MODE ENV\n", ENV bytes of environment (none: neither the word nor the space),
+ * the code, NUL. LENGTH is of both. A request that an earlier process had begun and not ended is
+ * cut off by the NUL and does not have its length: it is passed over. */
 static int write_request(struct context *c, struct context_run *run, const char *token)
 {
 	const char *mode = c->language == CONTEXT_TYPESCRIPT ? "ts" : "-";
 
 	buf_clear(&c->out);
-	if (buf_printf(&c->out, "run %s %zu %s\n", token, run->len, mode) < 0 ||
-	    buf_append(&c->out, run->code, run->len) < 0 || buf_putc(&c->out, '\0') < 0)
+	(void)buf_printf(&c->out, "run %s %zu %s", token, run->len, mode);
+	if (run->env_len > 0)
+		(void)buf_printf(&c->out, " %zu", run->env_len);
+	(void)buf_putc(&c->out, '\n');
+	(void)buf_append(&c->out, run->code, run->len);
+	if (buf_putc(&c->out, '\0') < 0)
 		return -ENOMEM;
 	free(TAKE(run->code));
 	return 0;
@@ -188,7 +198,7 @@ void context_expect_mark(struct context *c)
 
 	id_make(token);
 	c->is_unmarked = true;
-	context_frames_begin(&c->frames[0], token, 1);
+	context_frames_begin(&c->frames[0], token, FRAME_BODY_MAX);
 	context_frames_begin(&c->frames[1], "", 0);
 	(void)buf_putc(&c->out, '\0'); /* fits */
 	(void)buf_printf(&c->out, "mark %s", token);
@@ -266,13 +276,20 @@ static void finished(struct context *c)
 	context_frames_begin(&c->frames[1], "", 0);
 	if (c->state == CONTEXT_BUSY)
 		context_set_state(c, CONTEXT_IDLE);
+	c->count = run->end.count;
 	end_run(run, status_of(run));
 	context_next(c);
 	context_unref(c);
 }
 
-static void marked(struct context *c)
+static void marked(struct context *c, const char *data, size_t n)
 {
+	struct context_end end = { 0 };
+	char cwd[2];
+
+	if (data) /* an idle interpreter knows how many runs it had */
+		context_say_read_end(data, n, &end, cwd, sizeof(cwd));
+	c->count = end.count;
 	c->is_unmarked = false;
 	context_set_deadline(c, 0);
 	context_frames_begin(&c->frames[0], "", 0);
@@ -288,7 +305,7 @@ static void on_message(void *user, enum frame_kind kind, const char *data, size_
 	struct context_run *run = c->run;
 
 	if (kind == FRAME_MARK && c->is_unmarked && side->stream == 1) {
-		marked(c);
+		marked(c, data, n);
 	} else if (!run || (side->stream == 2 && kind != FRAME_END)) {
 		return; /* nobody's */
 	} else if (kind == FRAME_END) {
@@ -399,10 +416,29 @@ static int check(struct context *c, const struct context_code *code, struct err 
 	if (s->exec_timeout_max_ms > 0 && code->timeout_ms > s->exec_timeout_max_ms)
 		return err_set(err, EINVAL, "timeout: at most %" PRIu64 " s",
 			       s->exec_timeout_max_ms / 1000);
+	r = check_env(code->env, code->n_env, err);
+	if (r < 0)
+		return r;
 	if (c->n_queued >= CONTEXT_QUEUE_MAX || c->queued_bytes + code->len > CONTEXT_WAITING_MAX)
 		return err_set(err, EAGAIN, "%zu runs wait for this context, the limit",
 			       c->n_queued);
 	return 0;
+}
+
+/* The run's environment, and what it runs. */
+static int take_code(struct context_run *run, const struct context_code *code)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (context_env_write(code->env, code->n_env, &b) < 0)
+		return -ENOMEM;
+	run->env_len = b.len;
+	(void)buf_append(&b, code->code, code->len);
+	if (buf_putc(&b, '\0') < 0)
+		return -ENOMEM;
+	run->len = b.len - 1;
+	run->code = buf_take(&b);
+	return run->code ? 0 : -ENOMEM;
 }
 
 int context_run(struct context *c, const struct context_code *code, context_event_fn event,
@@ -416,15 +452,11 @@ int context_run(struct context *c, const struct context_code *code, context_even
 	if (r < 0)
 		return r;
 	run = calloc(1, sizeof(*run));
-	if (run)
-		run->code = malloc(code->len + 1);
-	if (!run || !run->code) {
+	if (!run || take_code(run, code) < 0) {
 		free(run);
 		quota_give(c->sb->all, c->sb->owner, QUOTA_EXECUTIONS, 1);
 		return err_sys(err, ENOMEM, "run");
 	}
-	memcpy(run->code, code->code, code->len);
-	run->len = code->len;
 	run->c = c;
 	run->event = event;
 	run->user = user;

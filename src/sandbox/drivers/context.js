@@ -266,7 +266,28 @@
 			value: String(isError ? e.message : util.inspect(e)).slice(0, TEXT_MAX),
 			traceback: lines.join('\n').slice(0, TEXT_MAX) });
 	};
-	const cell = async (code, mode) => {
+	// A run's own variables; what they were before.
+	const setEnviron = (block) => {
+		const before = new Map();
+		for (const line of block.split('\n').slice(0, -1)) {
+			const at = line.indexOf('=');
+			const name = line.slice(0, at);
+			if (!before.has(name))
+				before.set(name, process.env[name]);
+			process.env[name] = line.slice(at + 1).replace(/\\(.)/g,
+				(_, c) => (c === 'n' ? '\n' : c));
+		}
+		return before;
+	};
+	const restoreEnviron = (before) => {
+		for (const [name, value] of before)
+			if (value === undefined)
+				delete process.env[name];
+			else
+				process.env[name] = value;
+	};
+	const cell = async (code, mode, environ) => {
+		const before = setEnviron(environ);
 		count++;
 		try {
 			const text = rewrite(mode === 'ts' ? untype(code) : code, statement);
@@ -277,6 +298,7 @@
 			report(e);
 		}
 		interrupt = fail = null;
+		restoreEnviron(before);
 		write(2, Buffer.from(`\x1e${token}e0000`));
 		send('e', { count });
 	};
@@ -296,11 +318,13 @@
 			const head = request.toString('latin1', 0, end < 0 ? request.length : end).split(' ');
 			if (head[0] === 'mark' && head.length === 2) {
 				token = head[1];
-				send('m');
-			} else if (head[0] === 'run' && head.length === 4 && end >= 0 &&
-				request.length - end - 1 === Number(head[2])) {
+				send('m', { count });
+			} else if (head[0] === 'run' && (head.length === 4 || head.length === 5) &&
+				end >= 0 && request.length - end - 1 === Number(head[2])) {
+				const code = end + 1 + Number(head[4] || 0);
 				token = head[1];
-				await cell(request.toString('utf8', end + 1), head[3]);
+				await cell(request.toString('utf8', code), head[3],
+					request.toString('utf8', end + 1, code));
 			}
 		}
 		isBusy = false;

@@ -1,5 +1,6 @@
 # The Python of a context: runs one request after the other in a __main__ that is kept. Requests come
-# on standard input, NUL-terminated: "run TOKEN LENGTH MODE\ncode" and "mark TOKEN". What programs
+# on standard input, NUL-terminated: "run TOKEN LENGTH MODE[ ENV]\n", ENV bytes of this run's own
+# environment (lines NAME=value), code; and "mark TOKEN". What programs
 # write to standard output and error goes out as it is; frames (context_frames.h) lie between.
 def _driver():
     import sys, os, builtins, json, types, _ast
@@ -255,13 +256,28 @@ def _driver():
             "y_unit": unit(ax.get_ylabel()),
         }
 
+    def moment(value):
+        """A place on an axis of dates, as text."""
+        if hasattr(value, "isoformat"):
+            return value.isoformat()
+        if type(value).__name__ == "datetime64":
+            return str(value.astype("datetime64[ms]"))
+        from matplotlib.dates import num2date
+
+        return num2date(value).isoformat()
+
     def points_of(ax, kind, series):
         chart = dict(axis_of(ax), type=kind)
-        for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
-            values = [p[name == "y"] for s in series for p in s["points"]]
-            chart[name + "_ticks"] = list(axis.get_ticklocs())
+        for at, (name, axis) in enumerate((("x", ax.xaxis), ("y", ax.yaxis))):
+            ticks = list(axis.get_ticklocs())
+            scale = scale_of(axis, [p[at] for s in series for p in s["points"]])
+            if scale == "datetime":
+                ticks = [moment(t) for t in ticks]
+                for point in (p for s in series for p in s["points"]):
+                    point[at] = moment(point[at])
+            chart[name + "_ticks"] = ticks
             chart[name + "_tick_labels"] = [t.get_text() for t in axis.get_ticklabels()]
-            chart[name + "_scale"] = scale_of(axis, values)
+            chart[name + "_scale"] = scale
         chart["elements"] = series
         return chart
 
@@ -466,7 +482,24 @@ def _driver():
         if state["running"]:
             raise KeyboardInterrupt
 
-    def cell(token, text):
+    def set_environ(block):
+        """Says a run's own variables; what they were before."""
+        before = {}
+        for line in block.split(b"\n")[:-1]:
+            name, _, value = line.partition(b"=")
+            parts = [p.replace(b"\\n", b"\n") for p in value.split(b"\\\\")]
+            before.setdefault(name, os.environb.get(name))
+            os.environb[name] = b"\\".join(parts)
+        return before
+
+    def restore_environ(before):
+        for name, value in before.items():
+            if value is None:
+                os.environb.pop(name, None)
+            else:
+                os.environb[name] = value
+
+    def cell(token, text, environ=b""):
         state["token"] = token
         state["count"] += 1
         name = "<cell %d>" % state["count"]
@@ -475,6 +508,7 @@ def _driver():
             del sources[next(iter(sources))]
         mend()
         code = 0
+        before = set_environ(environ)
         try:
             state["running"] = True
             try:
@@ -491,6 +525,7 @@ def _driver():
             code = 1
             report(e)
         flush()
+        restore_environ(before)
         if os.getpid() != pid:  # a child that the program made, and forgot to end
             os._exit(code if isinstance(code, int) else 1)
         write(fd_err, b"\x1e" + token + b"e0000")
@@ -511,10 +546,11 @@ def _driver():
         words = head.split(b" ")
         if words[0] == b"mark" and len(words) == 2:
             state["token"] = words[1]
-            add(b"m")
+            add(b"m", b'{"count":%d}' % state["count"])
             send()
-        elif words[0] == b"run" and len(words) == 4 and len(body) == int(words[2]):
-            cell(words[1], body.decode("utf-8", "replace"))
+        elif words[0] == b"run" and len(words) in (4, 5) and len(body) == int(words[2]):
+            at = int(words[4]) if len(words) == 5 else 0
+            cell(words[1], body[at:].decode("utf-8", "replace"), body[:at])
 
     rest = b""
     while True:

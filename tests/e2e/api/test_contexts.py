@@ -175,6 +175,26 @@ def test_figures_are_pictures_and_chart_data_without_being_asked_for(big):
     assert len(charts[4]["elements"]) == 2
 
 
+@needs("matplotlib")
+def test_axes_of_charts_say_what_they_measure(big):
+    py = Context(big)
+    answer = py.run("import datetime, numpy as np, matplotlib.pyplot as plt\n"
+                    "days = [datetime.date(2023, 9, 1) + datetime.timedelta(days=i) for i in range(3)]\n"
+                    "plt.plot(days, [1, 2, 3]); plt.show()\n"
+                    "plt.plot(np.array(days, dtype='datetime64[ns]'), [1, 2, 3]); plt.show()\n"
+                    "plt.plot([1, 2], ['A', 'B']); plt.show()\n"
+                    "plt.plot([1, 2], [1, 10]); plt.yscale('log'); plt.show()", timeout=300)
+    dates, stamps, names, log = [r["chart"] for r in answer["results"]]
+    for chart in dates, stamps:
+        assert (chart["x_scale"], chart["y_scale"]) == ("datetime", "linear")
+        assert all(t.startswith("2023-") or t.startswith("2022-") for t in chart["x_ticks"]), chart
+        assert [p[0][:10] for p in chart["elements"][0]["points"]] == ["2023-09-01", "2023-09-02", "2023-09-03"]
+        assert all(isinstance(t, float) for t in chart["y_ticks"])
+    assert (names["x_scale"], names["y_scale"]) == ("linear", "categorical")
+    assert names["elements"][0]["points"] == [[1, "A"], [2, "B"]]
+    assert log["y_scale"] == "log"
+
+
 @needs("PIL")
 @needs("matplotlib")
 def test_pictures_of_libraries_come_in_their_own_forms(big):
@@ -510,3 +530,45 @@ def is_up(daemon):
         return daemon.api.get("/readyz").status == 200
     except OSError:
         return False
+
+
+
+
+@pytest.mark.parametrize("language, show, change", [
+    ("python", "import os\nprint(os.environ.get('ONE_RUN', 'none'), os.environ.get('HELD', 'none'))",
+     "import os\nos.environ['ONE_RUN'] = 'mine'"),
+    ("bash", 'echo "${ONE_RUN-none} ${HELD-none}"', "ONE_RUN=mine"),
+    ("javascript", "console.log(process.env.ONE_RUN ?? 'none', process.env.HELD ?? 'none')",
+     "process.env.ONE_RUN = 'mine'"),
+])
+def test_variables_of_one_run_are_gone_with_it(request, api, python, language, show, change):
+    box = request.getfixturevalue("node") if language == "javascript" else python
+    context = Context(box, language, env={"HELD": "for long"})
+    assert context.run(show)["stdout"] == "none for long\n"
+    hard = "a\\b\\nc\nd'\"$(id) `x` é = \\\\"
+    answer = context.run(show, env={"ONE_RUN": hard, "HELD": "now"})
+    assert answer["stdout"] == f"{hard} now\n"
+    assert context.run(show)["stdout"] == "none for long\n"
+    context.run(change, env={"ONE_RUN": "x"})
+    assert context.run(show)["stdout"] == "none for long\n"
+
+
+def test_variables_of_one_run_go_when_it_fails(py):
+    show = "import os\nprint(os.environ.get('ONE_RUN', 'none'))"
+    assert py.run("1/0", env={"ONE_RUN": "x"})["status"] == "error"
+    assert py.run(show)["stdout"] == "none\n"
+
+
+def test_what_is_no_variable_is_refused(py):
+    assert py.ask("1", env={"A=B": "x"}).must(400).json["error"]["message"]
+    assert py.ask("1", env={"A": "x" * 40000}).must(400).json["error"]["message"]
+    assert py.value_of("1") == "1"
+
+
+def test_runs_are_counted_also_by_the_next_daemon():
+    with Daemon() as daemon:
+        context = Context(daemon.api.sandbox("python"))
+        assert [context.run("1")["executionCount"] for _ in range(2)] == [1, 2]
+        daemon.kill("daemon")
+        until(lambda: is_up(daemon), 60, "another daemon")
+        assert context.run("1")["executionCount"] == 3
