@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "e2b/rpc.h"
 #include "net/http.h"
 #include "json/jw.h"
 
@@ -30,27 +31,6 @@ void e2b_refuse_rest(struct api_call *c, int status, const char *code, const cha
 	reply(c, status, &w);
 }
 
-static const char *connect_code(int status)
-{
-	static const struct {
-		int status;
-		const char *code;
-	} rows[] = {
-		{ 400, "invalid_argument" },   { 401, "unauthenticated" },
-		{ 403, "permission_denied" },  { 404, "not_found" },
-		{ 405, "unimplemented" },      { 409, "failed_precondition" },
-		{ 413, "resource_exhausted" }, { 415, "invalid_argument" },
-		{ 429, "resource_exhausted" }, { 501, "unimplemented" },
-		{ 502, "unavailable" },        { 503, "unavailable" },
-		{ 504, "deadline_exceeded" },  { 507, "resource_exhausted" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].status == status)
-			return rows[i].code;
-	return "internal";
-}
-
 /* "/process.Process/Start", "/filesystem.Filesystem/Stat". */
 static bool is_rpc(const struct api_call *c)
 {
@@ -62,15 +42,11 @@ static bool is_rpc(const struct api_call *c)
 void e2b_refuse_envd(struct api_call *c, int status, const char *code, const char *message,
 		     const char *field)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = jw_begin(&b);
-
 	if (!is_rpc(c))
 		return e2b_refuse_rest(c, status, code, message, field);
-	jw_object_begin(&w);
-	jw_str_field(&w, "code", connect_code(status));
-	jw_str_field(&w, "message", message);
-	reply(c, status, &w);
+	if (!c->route) /* a call that nobody knows: the status says so, also to a stream */
+		return rpc_refuse_unknown(c);
+	rpc_refuse(c, status, message);
 }
 
 void e2b_refuse_text(struct api_call *c, int status, const char *code, const char *message,

@@ -79,14 +79,12 @@ void rpc_refuse(struct api_call *c, int status, const char *message)
 	send_error(c, status, code, message);
 }
 
-void rpc_fail_err(struct api_call *c, const struct err *err)
+void rpc_refuse_unknown(struct api_call *c)
 {
-	problem_reply(c, err);
-}
+	char text[TEXT_MAX];
 
-void rpc_fail_box(struct api_call *c, const struct err *err)
-{
-	problem_reply_box(c, err);
+	(void)snprintf(text, sizeof(text), "there is no call '%.200s'", http_path(c->http));
+	send_error(c, 404, CONNECT_UNIMPLEMENTED, text);
 }
 
 void rpc_reply(struct api_call *c, struct jw *w)

@@ -8,7 +8,6 @@
 #include "e2b/connect.h"
 
 struct api_call;
-struct err;
 struct jv_field;
 struct jw;
 
@@ -33,14 +32,12 @@ void rpc_reply_empty(struct api_call *c); /* {} */
 void rpc_begin(struct api_call *c);
 
 /* Errors, and the request has ended: a status and a JSON object, or 200 and an envelope for what is
- * streamed. */
+ * streamed. What a service says goes through problem_reply() and its like, and ends here, too. */
 void rpc_fail(struct api_call *c, enum connect_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* What a service said; in_box: about what is in the sandbox (problem.h). */
-void rpc_fail_err(struct api_call *c, const struct err *err);
-void rpc_fail_box(struct api_call *c, const struct err *err);
 /* For the door: any status of the dispatcher's. */
 void rpc_refuse(struct api_call *c, int status, const char *message);
+void rpc_refuse_unknown(struct api_call *c); /* there is no such call */
 
 /* Who runs it and whose home "~" is: the name in Authorization, "" for the sandbox's own; in the
  * arena. NULL: answered. */
