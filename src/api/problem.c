@@ -52,6 +52,7 @@ static const struct problem problems[] = {
 	{ ENAMETOOLONG, PROBLEM_IN_BOX, 400, NULL, 0 },
 	{ ELOOP, PROBLEM_IN_BOX, 400, NULL, 0 },
 	{ EBADMSG, PROBLEM_IN_BOX, 400, NULL, 0 },
+	{ ESRCH, PROBLEM_IN_BOX, 400, NULL, 0 }, /* a user that the box has not */
 	{ EPROTO, PROBLEM_IN_BOX, 400, NULL, 0 },
 	{ EACCES, PROBLEM_IN_BOX, 403, NULL, 0 },
 	{ EPERM, PROBLEM_IN_BOX, 403, NULL, 0 },

@@ -74,5 +74,6 @@ int fileop_run(int sock, uint32_t id, const struct guest_file *f, int root_fd, i
 	if (r < 0)
 		chan_error(&op->chan, err.code, err.text);
 	chan_close(&op->chan);
+	details_done(&op->details);
 	return r < 0 ? 1 : 0;
 }

@@ -43,6 +43,35 @@ struct guest_entry files_entry(const struct stat *st, const char *path, const ch
 	};
 }
 
+int files_send_entry(struct fileop *op, int fd, const struct stat *st, const char *below,
+		     const char *link)
+{
+	bool has_details = op->f->flags & FILE_DETAILS;
+	struct guest_entry e = files_entry(st, below, link);
+
+	if (has_details || below[0] == '\0')
+		e.path = details_path(&op->details, op, below);
+	if (has_details)
+		details_fill(&op->details, op, fd, st, &e);
+	return chan_entry(&op->chan, &e);
+}
+
+int files_send_made(struct fileop *op, int dir_fd, const char *name, const char *path)
+{
+	_close_ int fd = -1;
+	struct guest_entry e;
+	struct stat st;
+
+	if (!(op->f->flags & FILE_DETAILS))
+		return 0;
+	fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0; /* others work here too: it is gone again */
+	e = files_entry(&st, path, "");
+	details_fill(&op->details, op, fd, &st, &e);
+	return chan_entry(&op->chan, &e);
+}
+
 int files_check_mode(uint32_t mode, struct err *err)
 {
 	if (mode & (S_ISUID | S_ISGID))
@@ -67,7 +96,6 @@ int files_stat(struct fileop *op, struct err *err)
 	int flags = O_PATH | (op->f->flags & FILE_NOFOLLOW ? O_NOFOLLOW : 0);
 	_close_ int fd = path_open(op->root_fd, op->f->path, flags, err);
 	char link[PATH_BYTES] = "";
-	struct guest_entry e;
 	struct stat st;
 	ssize_t n;
 
@@ -79,9 +107,17 @@ int files_stat(struct fileop *op, struct err *err)
 		n = readlinkat(fd, "", link, sizeof(link) - 1);
 		link[n < 0 ? 0 : n] = '\0';
 	}
-	e = files_entry(&st, op->f->path, link);
 	op->count = 1;
-	return chan_entry(&op->chan, &e);
+	return files_send_entry(op, fd, &st, "", link);
+}
+
+static int send_listed(struct fileop *op, const struct walk_entry *we, const char *link)
+{
+	_close_ int fd = -1;
+
+	if (op->f->flags & FILE_DETAILS)
+		fd = openat(we->dir_fd, we->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return files_send_entry(op, fd, &we->st, we->path, link);
 }
 
 int files_list(struct fileop *op, struct err *err)
@@ -90,7 +126,6 @@ int files_list(struct fileop *op, struct err *err)
 	_cleanup_(walk_free_p) struct walk *w = NULL;
 	char link[PATH_BYTES];
 	struct walk_entry we;
-	struct guest_entry e;
 	int r;
 
 	if (fd < 0)
@@ -100,9 +135,8 @@ int files_list(struct fileop *op, struct err *err)
 		if (we.failed)
 			continue; /* named already; only its inside is closed to the user */
 		walk_link(&we, link);
-		e = files_entry(&we.st, we.path, link);
 		op->count++;
-		r = chan_entry(&op->chan, &e);
+		r = send_listed(op, &we, link);
 		if (r == -E2BIG) /* deeper than a frame can say: counted, not named */
 			r = 0;
 		if (r == 0 && op->count % CHECK_EVERY == 0)
@@ -174,7 +208,6 @@ static int send_range(struct fileop *op, int fd, uint64_t at, uint64_t end, stru
 
 int files_read(struct fileop *op, struct err *err)
 {
-	struct guest_entry e;
 	struct stat st;
 	_close_ int fd = files_open_regular(op, O_RDONLY, &st, err);
 	int r;
@@ -184,8 +217,7 @@ int files_read(struct fileop *op, struct err *err)
 	if (op->f->offset > INT64_MAX)
 		return err_set(err, EINVAL, "offset %llu is out of range",
 			       (unsigned long long)op->f->offset);
-	e = files_entry(&st, op->f->path, "");
-	r = chan_entry(&op->chan, &e);
+	r = files_send_entry(op, fd, &st, "", "");
 	return r < 0 ? r : send_range(op, fd, op->f->offset, read_end(op->f, &st), err);
 }
 
@@ -209,7 +241,7 @@ int files_mkdir(struct fileop *op, struct err *err)
 	if (mkdirat(spot.dir, spot.name, op->f->mode ? op->f->mode : 0755) < 0)
 		return err_sys(err, errno, "mkdir '%.150s'", op->f->path);
 	op->count = 1;
-	return 0;
+	return files_send_made(op, spot.dir, spot.name, op->f->path);
 }
 
 int files_chmod(struct fileop *op, struct err *err)

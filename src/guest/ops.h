@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "guest/chan.h"
+#include "guest/details.h"
 
 struct err;
 struct path_spot;
@@ -17,6 +18,7 @@ struct fileop {
 	int root_fd;                /* borrowed */
 	int lock_fd;                /* borrowed: held where a file takes its name; -1: none */
 	uint64_t count;
+	struct details details;
 };
 
 int files_stat(struct fileop *op, struct err *err);
@@ -42,6 +44,12 @@ int files_empty_at(struct fileop *op, int dir_fd, struct err *err); /* all that 
 int files_open_regular(struct fileop *op, int flags, struct stat *ret, struct err *err);
 /* What both stat and list tell about a file. link: its target, or "". */
 struct guest_entry files_entry(const struct stat *st, const char *path, const char *link);
+/* Sends one; with FILE_DETAILS all of it. fd: as details_fill()'s. below: where it is below op's
+ * path, "" for that itself. */
+int files_send_entry(struct fileop *op, int fd, const struct stat *st, const char *below,
+		     const char *link);
+/* With FILE_DETAILS, what has the name now. */
+int files_send_made(struct fileop *op, int dir_fd, const char *name, const char *path);
 /* EPERM for a set-user-id or set-group-id bit, EINVAL for bits that are no permissions. */
 int files_check_mode(uint32_t mode, struct err *err);
 /* 0 for a regular file; EISDIR or EINVAL for anything else. */

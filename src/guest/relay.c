@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "guest/fileop.h"
 #include "guest/guest.h"
+#include "guest/home.h"
 #include "guest/user.h"
 
 #define CANCEL_PATIENCE_MS 500
@@ -186,29 +187,57 @@ static int become(const struct guest_file *f, const struct user *u)
 	return makes_others(f) ? user_take_ids(u) : user_become(u);
 }
 
+static void refuse_operation(const struct relay *r, int sock, int code, const char *text)
+{
+	uint8_t frame[512];
+	long n = guest_put_error(frame, sizeof(frame), r->id, code, text);
+
+	if (n > 0)
+		(void)fd_send(sock, frame, (size_t)n, NULL, 0);
+}
+
+/* The paths of the request as seen from the user's home; texts in `path` and `target`. */
+static int find_home(struct guest_file *f, const struct user *u, char path[PATH_BYTES],
+		     char target[PATH_BYTES], struct err *err)
+{
+	int r = 0;
+
+	if (!(f->flags & FILE_HOME))
+		return 0;
+	r = home_resolve(u->home, f->path, path, err);
+	f->path = path;
+	if (r < 0 || f->op != FILE_RENAME)
+		return r;
+	r = home_resolve(u->home, f->target, target, err);
+	f->target = target;
+	return r;
+}
+
 static _Noreturn void run_operation(const struct relay *r, int sock, const struct guest_file *f,
 				    const struct user *u)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int lock = r->guest->lock_fd;
-	uint8_t frame[256];
+	char path[PATH_BYTES], target[PATH_BYTES];
+	struct guest_file own = *f;
+	struct err err = { 0 };
 	sigset_t none;
 
 	if (root < 0)
 		_exit(1);
 	close_others((const int[]){ sock, root, lock }, 3);
 	if (become(f, u) < 0) {
-		long n = guest_put_error(frame, sizeof(frame), r->id, errno,
-					 "the user is not one of this box");
-
-		if (n > 0)
-			(void)fd_send(sock, frame, (size_t)n, NULL, 0);
+		refuse_operation(r, sock, errno, "the user is not one of this box");
+		_exit(1);
+	}
+	if (find_home(&own, u, path, target, &err) < 0) {
+		refuse_operation(r, sock, err.code, err.text);
 		_exit(1);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	_exit(fileop_run(sock, r->id, f, root, lock));
+	_exit(fileop_run(sock, r->id, &own, root, lock));
 }
 
 /* Gives names to files or takes them. */
@@ -298,6 +327,14 @@ struct relay *relay_find(struct guest *g, uint32_t id)
 		if (r->id == id && !r->is_orphan)
 			return r;
 	return NULL;
+}
+
+bool relay_has_pid(const struct guest *g, pid_t pid)
+{
+	LIST_FOREACH (&g->relays, r, struct relay, node)
+		if (r->pid == pid)
+			return true;
+	return false;
 }
 
 int relay_pass(struct relay *r, const void *frame, size_t n)

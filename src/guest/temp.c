@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/id.h"
 
+#define TEMP_PREFIX ".holt-"
 #define NOREPLACE 1 /* RENAME_NOREPLACE, which musl does not name */
 
 void temp_name(struct temp *t, int dir)
@@ -16,9 +18,16 @@ void temp_name(struct temp *t, int dir)
 	char id[ID_LEN + 1];
 
 	id_make(id);
-	(void)snprintf(t->name, sizeof(t->name), ".holt-%s", id);
+	(void)snprintf(t->name, sizeof(t->name), TEMP_PREFIX "%s", id);
 	t->dir = dir;
 	t->fd = -1;
+}
+
+bool temp_is_name(const char *name)
+{
+	size_t n = sizeof(TEMP_PREFIX) - 1;
+
+	return strncmp(name, TEMP_PREFIX, n) == 0 && id_is_valid(name + n);
 }
 
 int temp_open(struct temp *t, int dir)

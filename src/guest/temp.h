@@ -24,6 +24,7 @@ void temp_name(struct temp *t, int dir);
 /* Gives it its name, replacing what is there unless excl (-EEXIST). */
 int temp_commit(struct temp *t, const char *name, bool excl);
 void temp_done(struct temp *t);
+bool temp_is_name(const char *name); /* whether it is such a name */
 
 /* rename(); with excl nothing is replaced (-EEXIST). */
 int temp_rename(int from_dir, const char *from, int to_dir, const char *to, bool excl);

@@ -134,6 +134,27 @@ static void find_groups(struct str text, struct user *u)
 			add_group(u, gid);
 }
 
+bool user_name(struct str passwd, uint32_t uid, char ret[USER_NAME_MAX])
+{
+	struct user u;
+
+	return find_passwd(passwd, NULL, uid, &u) && str_copy(ret, USER_NAME_MAX, u.name) == 0;
+}
+
+bool user_group_name(struct str group, uint32_t gid, char ret[USER_NAME_MAX])
+{
+	struct str f[GROUP_FIELDS];
+	struct str line;
+	uint32_t id;
+
+	while (str_split(&group, '\n', &line))
+		if (split_fields(line, f, GROUP_FIELDS) && f[0].len > 0 &&
+		    parse_id(f[2], &id) == 0 && id == gid &&
+		    copy_field(ret, USER_NAME_MAX, f[0], ""))
+			return true;
+	return false;
+}
+
 static void make_unnamed(uint32_t uid, struct user *ret)
 {
 	*ret = (struct user){ .uid = uid, .gid = uid, .home = "/", .shell = "/bin/sh" };
@@ -152,7 +173,7 @@ int user_find(struct str passwd, struct str group, const char *who, struct user 
 		if (!find_passwd(passwd, NULL, uid, &u))
 			make_unnamed(uid, &u);
 	} else if (!find_passwd(passwd, who, 0, &u)) {
-		return err_set(err, EINVAL, "user '%.60s': not in the box's passwd file", who);
+		return err_set(err, ESRCH, "user '%.60s': not in the box's passwd file", who);
 	}
 	find_groups(group, &u);
 	*ret = u;
@@ -183,12 +204,19 @@ static int load(const char *path, struct buf *b)
 	return r == -ENOMEM ? r : 0;
 }
 
+int user_read_files(struct buf *passwd, struct buf *group)
+{
+	int r = load("/etc/passwd", passwd);
+
+	return r < 0 ? r : load("/etc/group", group);
+}
+
 int user_load(const char *who, struct user *ret, struct err *err)
 {
 	_cleanup_(buf_done) struct buf passwd = { .max = USER_FILE_MAX };
 	_cleanup_(buf_done) struct buf group = { .max = USER_FILE_MAX };
 
-	if (load("/etc/passwd", &passwd) < 0 || load("/etc/group", &group) < 0)
+	if (user_read_files(&passwd, &group) < 0)
 		return err_sys(err, ENOMEM, "look up user '%.60s'", who);
 	return user_find((struct str){ buf_str(&passwd), passwd.len },
 			 (struct str){ buf_str(&group), group.len }, who, ret, err);

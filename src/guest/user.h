@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 
+struct buf;
 struct err;
 
 #define USER_DEFAULT 1000u /* the box's user and group: what "" means */
@@ -28,12 +29,18 @@ struct user {
 };
 
 /* Finds `who` (a name, a number, or "") in the texts of a passwd and a group file. A number, and
- * the box's user, need not be known there. -EINVAL with a reason otherwise. */
+ * the box's user, need not be known there. With a reason otherwise: -EINVAL for what is no id,
+ * -ESRCH for a name that nobody has. */
 int user_find(struct str passwd, struct str group, const char *who, struct user *ret,
 	      struct err *err);
 /* The same with /etc/passwd and /etc/group; a file that is missing, or is not a plain
  * file, counts as empty. */
 int user_load(const char *who, struct user *ret, struct err *err);
+/* Who has an id, by the texts of these files; false: nobody. */
+bool user_name(struct str passwd, uint32_t uid, char ret[USER_NAME_MAX]);
+bool user_group_name(struct str group, uint32_t gid, char ret[USER_NAME_MAX]);
+/* The texts themselves, as user_load() takes them. -ENOMEM */
+int user_read_files(struct buf *passwd, struct buf *group);
 /* The box's user as it was last read, and what the files looked like. Zeroes: not yet. */
 struct user_memory {
 	struct user user;

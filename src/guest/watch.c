@@ -14,6 +14,7 @@
 #include "base/walk.h"
 #include "guest/ops.h"
 #include "guest/path.h"
+#include "guest/temp.h"
 
 #define WATCHES_MAX 8192u /* directories of one watch */
 #define IN_HERE (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM)
@@ -32,6 +33,7 @@ struct watcher {
 	int notify;         /* owned */
 	struct watch *list; /* owned; ordered by wd */
 	size_t count, room;
+	uint32_t hidden; /* cookie of a file of ours that takes its real name; 0: none */
 };
 
 static void watcher_done(struct watcher *w)
@@ -161,7 +163,7 @@ static int add_at(struct watcher *w, int dir_fd, const char *name, uint32_t mask
 	return r;
 }
 
-/* Opens a directory below the top, unless the top's path leads to something else by now. */
+/* Opens something below the top, unless the top's path leads to something else by now. */
 static int open_below(struct watcher *w, const char *path, int flags)
 {
 	_close_ int top = path_open(w->op->root_fd, w->op->f->path, O_PATH | O_DIRECTORY, NULL);
@@ -171,12 +173,12 @@ static int open_below(struct watcher *w, const char *path, int flags)
 		return top;
 	if (fstat(top, &st) < 0 || st.st_dev != w->dev || st.st_ino != w->ino)
 		return -ENOENT;
-	return path_open_beneath(top, path, flags | O_DIRECTORY);
+	return path_open_beneath(top, path, flags);
 }
 
 static int add_dir(struct watcher *w, const char *path)
 {
-	_close_ int fd = open_below(w, path, O_PATH);
+	_close_ int fd = open_below(w, path, O_PATH | O_DIRECTORY);
 
 	return fd < 0 ? fd : add_at(w, fd, ".", IN_HERE | IN_ONLYDIR, path);
 }
@@ -190,19 +192,41 @@ static int join(char dst[PATH_BYTES + PATH_NAME], const char *dir, const char *n
 		       : 0;
 }
 
+/* What the event is about, if it is still there. */
+static int tell_entry(struct watcher *w, const char *path)
+{
+	_close_ int fd = -1;
+	struct stat st;
+
+	if (!(w->op->f->flags & FILE_DETAILS) || path[0] == '\0')
+		return 0;
+	fd = open_below(w, path, O_PATH | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	return files_send_entry(w->op, fd, &st, path, "");
+}
+
+static int tell_event(struct watcher *w, enum guest_event event, const char *path)
+{
+	bool is_there = event != EVENT_REMOVE && event != EVENT_RENAME && event != EVENT_OVERFLOW;
+	int r = is_there ? tell_entry(w, path) : 0;
+
+	return r < 0 && r != -E2BIG ? r : chan_event(&w->op->chan, event, path);
+}
+
 /* A directory that could not be added is not seen: the client must look for itself. One that is
  * gone or closed to the user is no loss. */
 static int on_lost(struct watcher *w, int r, const char *path)
 {
 	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES || r >= 0)
 		return 0;
-	return chan_event(&w->op->chan, EVENT_OVERFLOW, path);
+	return tell_event(w, EVENT_OVERFLOW, path);
 }
 
 /* One entry of a directory that is new, or was there before we came. */
 static int add_found(struct watcher *w, const struct walk_entry *e, const char *path, bool tell)
 {
-	int r = tell ? chan_event(&w->op->chan, EVENT_CREATE, path) : 0;
+	int r = tell && !temp_is_name(e->name) ? tell_event(w, EVENT_CREATE, path) : 0;
 
 	if (r == 0 && S_ISDIR(e->st.st_mode)) {
 		r = add_dir(w, path);
@@ -221,7 +245,7 @@ static int add_below(struct watcher *w, const char *dir, bool tell, struct err *
 	struct walk_entry e;
 	int fd, r;
 
-	fd = open_below(w, dir[0] ? dir : ".", O_RDONLY);
+	fd = open_below(w, dir[0] ? dir : ".", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return 0;
 	r = walk_create(fd, UINT32_MAX, &walk, err);
@@ -273,7 +297,7 @@ static int tell(struct watcher *w, uint32_t mask, const char *path)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (mask & kinds[i].mask)
-			return chan_event(&w->op->chan, kinds[i].event, path);
+			return tell_event(w, kinds[i].event, path);
 	return 0;
 }
 
@@ -295,11 +319,23 @@ static int tell_and_follow(struct watcher *w, uint32_t mask, const char *path, s
 	return added < 0 ? on_lost(w, added, path) : add_below(w, path, mask & IN_CREATE, err);
 }
 
+/* A file that is written under a hidden name is nobody's business before it has its own: then it is
+ * there, and was written. */
+static bool is_hidden(struct watcher *w, const struct inotify_event *e)
+{
+	if (e->len == 0 || !temp_is_name(e->name))
+		return false;
+	if (e->mask & IN_MOVED_FROM)
+		w->hidden = e->cookie;
+	return true;
+}
+
 static int on_event(struct watcher *w, const struct inotify_event *e, struct err *err)
 {
 	const struct watch *at = lookup(w, e->wd);
 	char path[PATH_BYTES + PATH_NAME];
 	bool top;
+	int r;
 
 	if (e->mask & IN_Q_OVERFLOW)
 		return chan_event(&w->op->chan, EVENT_OVERFLOW, "");
@@ -313,9 +349,14 @@ static int on_event(struct watcher *w, const struct inotify_event *e, struct err
 	/* A directory's own events come from its parent too, with its name. */
 	if (e->len == 0 && !top)
 		return 0;
-	if (join(path, at->path, e->len ? e->name : "") < 0)
-		return 0; /* too long for any operation of ours */
-	return tell_and_follow(w, e->mask, path, err);
+	if (is_hidden(w, e) || join(path, at->path, e->len ? e->name : "") < 0)
+		return 0; /* or too long for any operation of ours */
+	r = tell_and_follow(w, e->mask, path, err);
+	if (r < 0 || !(e->mask & IN_MOVED_TO) || e->mask & IN_ISDIR || e->cookie == 0 ||
+	    e->cookie != w->hidden)
+		return r;
+	w->hidden = 0;
+	return tell_event(w, EVENT_WRITE, path);
 }
 
 static int drain(struct watcher *w, struct err *err)

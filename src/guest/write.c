@@ -132,6 +132,10 @@ static int replace(struct fileop *op, const struct path_spot *spot, mode_t mode,
 		return r;
 	if (fchmod(temp.fd, mode) < 0)
 		return err_sys(err, errno, "chmod '%.150s'", op->f->path);
+	if (op->f->flags & FILE_ATTRS)
+		r = details_set_attrs(temp.fd, op->f->attrs, op->f->attrs_len);
+	if (r < 0)
+		return err_sys(err, r, "attributes of '%.150s'", op->f->path);
 	return files_commit(op, &temp, spot, op->f->target, err);
 }
 
@@ -142,7 +146,7 @@ int files_write(struct fileop *op, struct err *err)
 	mode_t mode = op->f->mode ? op->f->mode : 0644;
 	int r = files_check_mode(op->f->mode, err);
 
-	if (r == 0 && op->f->target[0] && (op->f->flags & FILE_APPEND))
+	if (r == 0 && op->f->flags & FILE_APPEND && (op->f->target[0] || op->f->flags & FILE_ATTRS))
 		r = err_set(err, EINVAL, "only a whole file can replace a version");
 	if (r < 0)
 		return r;
@@ -156,8 +160,10 @@ int files_write(struct fileop *op, struct err *err)
 	if (r < 0)
 		return r;
 	if (op->f->flags & FILE_APPEND)
-		return append(op, &spot, mode, err);
-	return replace(op, &spot, mode, err);
+		r = append(op, &spot, mode, err);
+	else
+		r = replace(op, &spot, mode, err);
+	return r < 0 ? r : files_send_made(op, spot.dir, spot.name, op->f->path);
 }
 
 static int copy_bytes(struct fileop *op, int from, int to)
@@ -239,7 +245,8 @@ int files_rename(struct fileop *op, struct err *err)
 		files_unlock(op);
 	}
 	if (r == -EXDEV)
-		return move_file(op, &from, &to, err);
-	return r < 0 ? err_sys(err, r, "rename '%.100s' to '%.100s'", op->f->path, op->f->target)
-		     : 0;
+		r = move_file(op, &from, &to, err);
+	else if (r < 0)
+		(void)err_sys(err, r, "rename '%.100s' to '%.100s'", op->f->path, op->f->target);
+	return r < 0 ? r : files_send_made(op, to.dir, to.name, op->f->target);
 }

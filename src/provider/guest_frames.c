@@ -223,7 +223,7 @@ static const struct incoming {
 	{ G_STARTED, FOR(OP_EXEC), on_started },
 	{ G_TAKEN, FOR(OP_EXEC) | FOR(OP_FILE), on_taken },
 	{ G_DATA, FOR(OP_FILE), on_data },
-	{ G_ENTRY, FOR(OP_FILE), on_entry },
+	{ G_ENTRY, FOR(OP_FILE) | FOR(OP_WATCH), on_entry },
 	{ G_FOUND, FOR(OP_FILE), on_found },
 	{ G_EVENT, FOR(OP_WATCH), on_event },
 	{ G_DONE, FOR(OP_FILE) | FOR(OP_WATCH) | FOR(OP_CONNECT) | FOR(OP_LISTEN), on_done },

@@ -10,7 +10,8 @@
 #define LIVE_FLAGS (LIVE_ENDED | LIVE_PTY | LIVE_STDIN | LIVE_WARM)
 #define FILE_FLAGS                                                                              \
 	(FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL | FILE_REGEX | \
-	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN | FILE_OWNERS | FILE_LAYERS)
+	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN | FILE_OWNERS | FILE_LAYERS | FILE_HOME |       \
+	 FILE_DETAILS | FILE_ATTRS)
 
 #define EXIT_CODE_MAX 255u
 #define SIGNAL_MAX 64u
@@ -268,7 +269,41 @@ long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file
 	wr_str(&w, f->target);
 	if (guest_is_search(f->op))
 		put_search(&w, &f->search);
+	if (f->flags & FILE_ATTRS)
+		wr_bytes(&w, f->attrs, f->attrs_len);
 	return wire_finish(&w);
+}
+
+bool guest_attr_next(const char *attrs, size_t len, size_t *at, const char **ret_name,
+		     const char **ret_value)
+{
+	size_t name = *at, value;
+
+	if (name >= len)
+		return false;
+	value = name + strnlen(attrs + name, len - name) + 1;
+	if (value >= len)
+		return false; /* not reached: check_attrs() */
+	*ret_name = attrs + name;
+	*ret_value = attrs + value;
+	*at = value + strnlen(attrs + value, len - value) + 1;
+	return true;
+}
+
+/* Whole pairs, each name one that the kernel takes. */
+static int check_attrs(const char *attrs, size_t len)
+{
+	const char *name = "", *value;
+	size_t at = 0;
+
+	if (len == 0)
+		return 0;
+	if (len > GUEST_ATTRS_BYTES || attrs[len - 1] != '\0')
+		return -EINVAL;
+	while (guest_attr_next(attrs, len, &at, &name, &value))
+		if (name[0] == '\0' || strlen(name) > GUEST_ATTR_NAME_MAX)
+			return -EINVAL;
+	return at == len ? 0 : -EINVAL;
 }
 
 static int check_file(const struct guest_file *f)
@@ -277,6 +312,8 @@ static int check_file(const struct guest_file *f)
 		return -EINVAL;
 	/* Offsets go to the kernel as a signed off_t. */
 	if (f->mode > FILE_MODE_MAX || f->offset > INT64_MAX || f->length > INT64_MAX)
+		return -EINVAL;
+	if (f->flags & FILE_ATTRS && (f->op != FILE_WRITE || check_attrs(f->attrs, f->attrs_len)))
 		return -EINVAL;
 	return guest_is_search(f->op) ? check_search(f->op, &f->search) : 0;
 }
@@ -297,12 +334,23 @@ int guest_get_file(struct rd *r, struct guest_file *ret)
 	f.target = rd_str(r);
 	if (guest_is_search(f.op))
 		get_search(r, &f.search);
+	if (f.flags & FILE_ATTRS)
+		f.attrs = rd_bytes(r, &f.attrs_len);
 	n = rd_end(r);
 	if (n == 0)
 		n = check_file(&f);
 	if (n == 0)
 		*ret = f;
 	return n;
+}
+
+static void put_details(struct wr *w, const struct guest_entry *e)
+{
+	wr_str(w, e->owner);
+	wr_str(w, e->group);
+	wr_u8(w, e->real_type);
+	wr_u32(w, e->real_mode);
+	wr_bytes(w, e->attrs, e->attrs_len);
 }
 
 long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_entry *e)
@@ -319,12 +367,31 @@ long guest_put_entry(void *data, size_t cap, uint32_t id, const struct guest_ent
 	wr_u64(&w, e->inode);
 	wr_str(&w, e->path);
 	wr_str(&w, e->target);
+	if (e->owner)
+		put_details(&w, e);
 	return wire_finish(&w);
+}
+
+/* What does not ask for details gets none, and a box that is older than they are sends none. */
+static int get_details(struct rd *r, struct guest_entry *e)
+{
+	if (r->bad || r->p == r->end)
+		return 0;
+	e->owner = rd_str(r);
+	e->group = rd_str(r);
+	e->real_type = rd_u8(r);
+	e->real_mode = rd_u32(r);
+	e->attrs = rd_bytes(r, &e->attrs_len);
+	if (rd_end(r) < 0)
+		return -EPROTO;
+	if (e->real_type > ENTRY_OTHER || e->real_mode > ENTRY_MODE_MAX)
+		return -EINVAL;
+	return check_attrs(e->attrs, e->attrs_len);
 }
 
 int guest_get_entry(struct rd *r, struct guest_entry *ret)
 {
-	struct guest_entry e;
+	struct guest_entry e = { 0 };
 	int n;
 
 	e.type = rd_u8(r);
@@ -336,7 +403,9 @@ int guest_get_entry(struct rd *r, struct guest_entry *ret)
 	e.inode = rd_u64(r);
 	e.path = rd_str(r);
 	e.target = rd_str(r);
-	n = rd_end(r);
+	n = get_details(r, &e);
+	if (n == 0)
+		n = rd_end(r);
 	if (n == 0 && (e.type > ENTRY_OTHER || e.mode > ENTRY_MODE_MAX))
 		n = -EINVAL;
 	if (n == 0)

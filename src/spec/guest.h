@@ -188,8 +188,20 @@ enum guest_file_flag {
 
 #define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
 #define GUEST_CONTEXT_MAX 20      /* lines told before and after one that matches */
+	/* A path (and target) that is relative begins in the user's home, as one with "~" does;
+	 * "~name" is EINVAL. "." and ".." are taken away as text, before any link is looked at. */
+	FILE_HOME = 1 << 11,
+	/* Entries have details and are told by their whole path; one comes of what was written,
+	 * made or renamed, and of a watch one before each G_EVENT whose file is there. */
+	FILE_DETAILS = 1 << 12,
+	FILE_ATTRS = 1 << 13, /* write: with these attributes and no others */
 #define GUEST_LINE_MAX 4096u      /* most bytes told of a line */
 #define GUEST_LINE_LOOK                                                           \
+/* Attributes ("user." ones of the file system, without that) are pairs of a name and a value, each
+ * with its NUL, one pair behind the other. */
+#define GUEST_ATTRS_BYTES 8192u  /* of all pairs of a file */
+#define GUEST_ATTR_NAME_MAX 250u /* bytes of a name: what the kernel takes behind "user." */
+
 	(64u << 10) /* bytes of a line that are searched; the rest is passed over \
 		     */
 #define GUEST_REPLACE_MAX (16u << 20) /* bytes of a file that can be changed by a replace */
@@ -243,6 +255,8 @@ struct guest_file {
 
 enum guest_address { ADDRESS_V4, ADDRESS_V6, ADDRESS_COUNT }; /* 127.0.0.1, ::1 */
 
+	const char *attrs;          /* with FILE_ATTRS */
+	size_t attrs_len;
 /* The box's own loopback, nothing else: what else there may be in its network is not ours to reach.
  */
 struct guest_connect {
@@ -257,7 +271,14 @@ struct guest_entry {
 	uint32_t mode, uid, gid;
 	uint64_t size, mtime_ns, inode;
 	const char *path;   /* as asked for; of a list, relative to the listed directory */
-	const char *target; /* of a symbolic link, else "" */
+	const char *target; /* of a symbolic link, else ""; with details where it leads in the end,
+			       "" for nowhere */
+	/* With FILE_DETAILS, else zero; mode has the bits of the file's type then. */
+	const char *owner, *group; /* names, or numbers in digits where there is none */
+	uint8_t real_type;         /* of a link: what it leads to; ENTRY_OTHER: nothing known */
+	uint32_t real_mode;
+	const char *attrs;
+	size_t attrs_len;
 };
 
 enum guest_event {
@@ -289,6 +310,9 @@ long guest_put_ready(void *data, size_t cap, const struct guest_ready *e);
 int guest_get_ready(struct rd *r, struct guest_ready *ret);
 /* type: G_CONNECT or G_LISTEN; only the latter may have no port. */
 long guest_put_connect(void *data, size_t cap, uint16_t type, uint32_t id,
+/* The next pair of attributes; false behind the last. Start with *at = 0. */
+bool guest_attr_next(const char *attrs, size_t len, size_t *at, const char **ret_name,
+		     const char **ret_value);
 		       const struct guest_connect *c);
 int guest_get_connect(struct rd *r, uint16_t type, struct guest_connect *ret);
 /* Small frames: any type whose payload is raw bytes, one u64, or an error. */

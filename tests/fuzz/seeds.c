@@ -99,7 +99,16 @@ static void guest_answers(struct corpus *c)
 {
 	struct guest_exit ended = { .code = 1, .wall_us = 1000, .output_bytes = 5 };
 	struct guest_exit killed = { .code = 9, .flags = EXIT_SIGNALED | EXIT_TIMED_OUT };
-	struct guest_entry link = { ENTRY_SYMLINK, 0777, 1000, 1000, 4, 1, 2, "link", "file" };
+	struct guest_entry link = { .type = ENTRY_SYMLINK,
+				    .mode = 0777,
+				    .uid = 1000,
+				    .gid = 1000,
+				    .size = 4,
+				    .mtime_ns = 1,
+				    .inode = 2,
+				    .path = "link",
+				    .target = "file" };
+	struct guest_entry whole = link;
 	struct guest_found found = { FOUND_MATCH, 1, 3, 12, "a.c", "int a;" };
 	struct guest_ready ready = { WIRE_VERSION, 1, 0, 1, 2 };
 	struct guest_live live = { .id = 7,
@@ -114,6 +123,11 @@ static void guest_answers(struct corpus *c)
 	put_frame(c, "exit", guest_put_exit(frame, sizeof(frame), 1, &ended));
 	put_frame(c, "exit-killed", guest_put_exit(frame, sizeof(frame), 2, &killed));
 	put_frame(c, "entry", guest_put_entry(frame, sizeof(frame), 3, &link));
+	whole.owner = "user";
+	whole.group = "1000";
+	whole.attrs = "e2b.key\0value";
+	whole.attrs_len = sizeof("e2b.key\0value");
+	put_frame(c, "entry-details", guest_put_entry(frame, sizeof(frame), 3, &whole));
 	put_frame(c, "found", guest_put_found(frame, sizeof(frame), 3, &found));
 	put_frame(c, "ready", guest_put_ready(frame, sizeof(frame), &ready));
 	put_frame(c, "live", guest_put_live(frame, sizeof(frame), &live));

@@ -154,6 +154,10 @@ static void on_entry(struct rig_answer *a, struct rd *r)
 		kept->e = e;
 		(void)snprintf(kept->path, sizeof(kept->path), "%s", e.path);
 		(void)snprintf(kept->target, sizeof(kept->target), "%s", e.target);
+		(void)snprintf(kept->owner, sizeof(kept->owner), "%s", e.owner ? e.owner : "");
+		(void)snprintf(kept->group, sizeof(kept->group), "%s", e.group ? e.group : "");
+		if (e.attrs_len > 0)
+			memcpy(kept->attrs, e.attrs, e.attrs_len); /* fits: it was decoded */
 	}
 	a->entry_count++;
 }

@@ -24,7 +24,8 @@ struct rig {
 
 struct rig_entry {
 	struct guest_entry e;
-	char path[512], target[512];
+	char path[512], target[512], owner[64], group[64]; /* the last two of details */
+	char attrs[GUEST_ATTRS_BYTES];
 };
 
 #define RIG_FOUND 128

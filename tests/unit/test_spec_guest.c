@@ -55,8 +55,17 @@ static const struct guest_file file_example = {
 	.target = "c",
 };
 
-static const struct guest_entry entry_example = { ENTRY_SYMLINK, 0120777, 1000, 1001,  99,
-						  123456789,     77,      "l",  "../x" };
+static const struct guest_entry entry_example = {
+	.type = ENTRY_SYMLINK,
+	.mode = 0120777,
+	.uid = 1000,
+	.gid = 1001,
+	.size = 99,
+	.mtime_ns = 123456789,
+	.inode = 77,
+	.path = "l",
+	.target = "../x",
+};
 
 static uint8_t frame[WIRE_FRAME_MAX];
 
@@ -400,7 +409,7 @@ static void a_file_operation_out_of_bounds_is_refused(void **state)
 	f.op = FILE_OP_COUNT;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
-	f.flags = 1 << 11;
+	f.flags = 1 << 14;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
 	f.mode = 010000;
@@ -423,6 +432,63 @@ static void an_entry_out_of_bounds_is_refused(void **state)
 	e = entry_example;
 	e.mode = 0200000;
 	assert_int_equal(try_entry(&e), -EINVAL);
+}
+
+static int try_attrs(const char *attrs, size_t n)
+{
+	struct guest_file f = file_example;
+	struct guest_entry e = entry_example;
+	int r;
+
+	f.op = FILE_WRITE;
+	f.flags = FILE_ATTRS;
+	f.attrs = e.attrs = attrs;
+	f.attrs_len = e.attrs_len = n;
+	e.owner = "o";
+	e.group = "g";
+	r = try_file(&f);
+	assert_int_equal(try_entry(&e), r);
+	return r;
+}
+
+static void attributes_are_whole_pairs(void **state)
+{
+	static char much[GUEST_ATTRS_BYTES + 1], name[GUEST_ATTR_NAME_MAX + 4];
+	const char *key, *value;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(try_attrs("", 0), 0);
+	assert_int_equal(try_attrs("a\0b", 4), 0);
+	assert_int_equal(try_attrs("a\0\0c\0d", 7), 0);
+	assert_int_equal(try_attrs("a\0b", 3), -EINVAL);    /* no end */
+	assert_int_equal(try_attrs("a\0b\0c", 6), -EINVAL); /* no value */
+	assert_int_equal(try_attrs("\0b", 3), -EINVAL);     /* no name */
+	memset(name, 'n', sizeof(name));
+	memcpy(name + sizeof(name) - 3, "\0v", 3);
+	assert_int_equal(try_attrs(name, sizeof(name)), -EINVAL);
+	assert_int_equal(try_attrs(name + 1, sizeof(name) - 1), 0);
+	memset(much, 'v', sizeof(much));
+	memcpy(much, "k", 2);
+	much[sizeof(much) - 2] = much[sizeof(much) - 1] = '\0';
+	assert_int_equal(try_attrs(much, sizeof(much) - 1), 0);
+	assert_int_equal(try_attrs(much, sizeof(much)), -EINVAL);
+	assert_true(guest_attr_next("a\0b", 4, &at, &key, &value));
+	assert_string_equal(key, "a");
+	assert_string_equal(value, "b");
+	assert_false(guest_attr_next("a\0b", 4, &at, &key, &value));
+}
+
+static void only_a_write_takes_attributes(void **state)
+{
+	struct guest_file f = file_example;
+
+	(void)state;
+	f.op = FILE_STAT;
+	f.flags = FILE_ATTRS;
+	f.attrs = "a\0b";
+	f.attrs_len = 4;
+	assert_int_equal(try_file(&f), -EINVAL);
 }
 
 static void small_frames_say_what_they_hold(void **state)
@@ -586,6 +652,8 @@ int main(void)
 		cmocka_unit_test(an_exit_out_of_bounds_is_refused),
 		cmocka_unit_test(a_file_operation_out_of_bounds_is_refused),
 		cmocka_unit_test(an_entry_out_of_bounds_is_refused),
+		cmocka_unit_test(attributes_are_whole_pairs),
+		cmocka_unit_test(only_a_write_takes_attributes),
 		cmocka_unit_test(small_frames_say_what_they_hold),
 		cmocka_unit_test(what_does_not_fit_is_not_encoded),
 		cmocka_unit_test(cut_or_changed_frames_do_no_harm),

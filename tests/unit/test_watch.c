@@ -256,6 +256,49 @@ static void a_cancel_reaches_a_watch_that_nobody_listens_to(void **state)
 	assert_int_equal(end(&op), ECANCELED);
 }
 
+static void a_file_that_replaces_another_is_told_by_its_own_name(void **state)
+{
+	struct rig *g = *state;
+	struct rig_op op;
+
+	rig_mkdir(g, "d");
+	op = arm(g, "/d", 0);
+	assert_int_equal(rig_do(g, FILE_OP(.op = FILE_WRITE, .path = "/d/a"), "text", 4), 0);
+	expect(&op, EVENT_CREATE, "a");
+	expect(&op, EVENT_WRITE, "a");
+	assert_int_equal(end(&op), ECANCELED);
+}
+
+static void next_entry(const struct rig_op *op, const char *path)
+{
+	uint8_t frame[WIRE_FRAME_MAX];
+	ssize_t n = fd_recv(op->sock, frame, sizeof(frame), NULL, NULL);
+	struct guest_entry e;
+	struct wire_head head;
+	struct rd payload;
+
+	assert_true(n > 0);
+	assert_int_equal(wire_open(frame, (size_t)n, &head, &payload), 0);
+	assert_int_equal(head.type, G_ENTRY);
+	assert_int_equal(guest_get_entry(&payload, &e), 0);
+	assert_string_equal(e.path, path);
+}
+
+static void an_event_comes_behind_what_it_is_about(void **state)
+{
+	struct rig *g = *state;
+	struct rig_op op;
+
+	rig_mkdir(g, "d");
+	op = arm(g, "/d", FILE_DETAILS | FILE_RECURSIVE);
+	rig_mkdir(g, "d/sub");
+	next_entry(&op, "/d/sub");
+	expect(&op, EVENT_CREATE, "sub");
+	assert_int_equal(unlinkat(g->root_fd, "d/sub", AT_REMOVEDIR), 0);
+	expect(&op, EVENT_REMOVE, "sub"); /* of which nothing is left to tell */
+	assert_int_equal(end(&op), ECANCELED);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -268,6 +311,8 @@ int main(void)
 		TEST(a_watched_directory_that_goes_ends_the_watch),
 		TEST(one_file_can_be_watched),
 		TEST(a_link_out_of_the_root_is_not_watched),
+		TEST(a_file_that_replaces_another_is_told_by_its_own_name),
+		TEST(an_event_comes_behind_what_it_is_about),
 		TEST(more_than_can_be_queued_is_an_overflow),
 		TEST(a_cancel_reaches_a_watch_that_nobody_listens_to),
 	};
