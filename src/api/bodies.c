@@ -78,6 +78,10 @@ static const struct jv_field sandbox_fields[] = {
 	      .max = YEAR, .help = "time to live"),
 	FIELD("idleTimeout", DURATION, body_sandbox, idle_ms, .flags = JV_NULLABLE, .min = SECOND,
 	      .max = YEAR, .help = "ends it when nothing happened for so long"),
+	FIELD("onTimeout", CHOICE, body_sandbox, on_timeout, .choices = lapse_names,
+	      .help = "what its end of time does, also by idleness: delete unless given"),
+	FIELD("autoResume", BOOL, body_sandbox, auto_resume,
+	      .help = "what is wanted of it wakes it when it is paused or stopped"),
 	FIELD("resources", OBJECT, body_sandbox, resources, .flags = JV_NULLABLE,
 	      .sub = body_resources_fields, .sub_count = BODY_RESOURCES_FIELDS),
 	FIELD("env", PAIRS, body_sandbox, env, .flags = JV_NULLABLE, .max = SANDBOX_ENV_MAX,
@@ -105,8 +109,12 @@ static const struct jv_field patch_fields[] = {
 	      .help = "time to live from now on"),
 	FIELD("metadata", PAIRS, body_patch, metadata, .max = SANDBOX_METADATA_MAX,
 	      .text_max = METADATA_VALUE_MAX, .help = "replaces all of it"),
+	FIELD("onTimeout", CHOICE, body_patch, on_timeout, .choices = lapse_names),
+	FIELD("autoResume", BOOL, body_patch, auto_resume),
 };
-static const struct body_patch patch_defaults = { .metadata.len = SIZE_MAX };
+static const struct body_patch patch_defaults = { .metadata.len = SIZE_MAX,
+						  .on_timeout = -1,
+						  .auto_resume.said = BODY_UNSAID };
 const struct route_body body_patch = {
 	.name = "SandboxPatch",
 	.fields = patch_fields,

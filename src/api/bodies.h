@@ -26,6 +26,8 @@ struct body_sandbox {
 	const char *snapshot;      /* NULL: absent */
 	struct jv_objects volumes; /* struct body_mount */
 	uint64_t timeout_ms, idle_ms;
+	int on_timeout; /* enum lapse */
+	bool auto_resume;
 	struct body_resources {
 		uint32_t cpu_milli, pids;
 		uint64_t memory_bytes, disk_bytes;
@@ -34,9 +36,16 @@ struct body_sandbox {
 	struct jv network;
 };
 
+#define BODY_UNSAID 2
+
 struct body_patch {
 	uint64_t timeout_ms;      /* 0: absent */
 	struct jv_pairs metadata; /* len SIZE_MAX: absent */
+	int on_timeout;           /* enum lapse; -1: absent */
+	union {
+		bool on;
+		uint8_t said; /* BODY_UNSAID: absent */
+	} auto_resume;
 };
 
 struct body_snapshot {

@@ -127,6 +127,8 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	write_seconds(w, "timeout", info->timeout_ms);
 	write_seconds(w, "idleTimeout", info->idle_ms);
 	write_seconds(w, "remaining", info->remaining_ms);
+	jw_str_field(w, "onTimeout", lapse_names[info->life.on_timeout]);
+	jw_bool_field(w, "autoResume", info->life.auto_resume);
 	write_resources(w, &info->limits);
 	write_metadata(w, info);
 	write_env(w, info);

@@ -184,6 +184,7 @@ void api_sandbox_create(struct api_call *c)
 			    .pids = body->resources.pids },
 		.timeout_ms = body->timeout_ms,
 		.idle_ms = body->idle_ms,
+		.life = { (uint8_t)body->on_timeout, body->auto_resume },
 		.cold = !body->use_warm_pool,
 		.env = body_pairs(a, &body->env),
 		.n_env = body->env.len,
@@ -366,8 +367,14 @@ void api_sandbox_patch(struct api_call *c)
 		.has_metadata = body->metadata.len != SIZE_MAX,
 		.metadata = body_pairs(http_arena(c->http), &body->metadata),
 		.n_metadata = body->metadata.len == SIZE_MAX ? 0 : body->metadata.len,
+		.has_on_timeout = body->on_timeout >= 0,
+		.has_auto_resume = body->auto_resume.said != BODY_UNSAID,
 	};
 
+	if (p.has_on_timeout)
+		p.life.on_timeout = (uint8_t)body->on_timeout;
+	if (p.has_auto_resume)
+		p.life.auto_resume = body->auto_resume.on;
 	if (!sb || !check_times(c, body->timeout_ms, 0))
 		return;
 	if (p.n_metadata > 0 && !p.metadata)

@@ -1,5 +1,6 @@
 /* Sandboxes. */
 #include "api/schemas_impl.h"
+#include "sandbox/lifecycle.h"
 
 static const char *const states[] = { "creating",   "running",   "pausing",  "paused",
 				      "resuming",   "stopping",  "stopped",  "failed",
@@ -47,6 +48,8 @@ static const struct schema_field sandbox[] = {
 	FIELD("timeout", NUMBER | NIL, .help = "seconds to live"),
 	FIELD("idleTimeout", NUMBER | NIL, .help = "seconds without anything happening"),
 	FIELD("remaining", NUMBER | NIL, .help = "seconds that are left, while paused"),
+	FIELD("onTimeout", STRING, .choices = lapse_names),
+	FIELD("autoResume", BOOL, .help = "what is wanted of it wakes it"),
 	FIELD("resources", OBJECT, .ref = "Resources"),
 	FIELD("metadata", MAP),
 	FIELD("envNames", STRINGS, .help = "values are never told"),

@@ -1,7 +1,9 @@
 /* Changes of a living sandbox: pause, resume, patch; and its clocks. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
@@ -19,9 +21,12 @@ void ttl_pause(struct sandbox *sb)
 {
 	uint64_t now = now_ms(sb->all);
 
-	/* One that is due is not kept for ever by a remaining time of 0, which means none. */
-	if (sb->expires_at > 0)
-		sb->remaining_ms = sb->expires_at > now ? sb->expires_at - now : 1;
+	/* One that is due is not kept for ever by a remaining time of 0, which means none. What is
+	 * kept at its timeout has all of its time again. */
+	if (sb->expires_at > now)
+		sb->remaining_ms = sb->expires_at - now;
+	else if (sb->expires_at > 0)
+		sb->remaining_ms = sb->life.on_timeout == LAPSE_DELETE ? 1 : sb->timeout_ms;
 	else
 		sb->remaining_ms = 0;
 	sb->expires_at = 0;
@@ -36,6 +41,7 @@ void ttl_resume(struct sandbox *sb)
 	sb->expires_at = left ? now_ms(sb->all) + left : 0;
 	sb->expires_ms = left ? wall_ms(sb->all) + (int64_t)left : 0;
 	sb->remaining_ms = 0;
+	sb->lapse_after = 0;
 	contexts_resume(sb);
 	sandbox_touch(sb);
 }
@@ -170,9 +176,18 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 
 /* ---- patch ---- */
 
+static void apply_life(struct sandbox *sb, const struct sandbox_patch *p)
+{
+	if (p->has_on_timeout)
+		sb->life.on_timeout = p->life.on_timeout;
+	if (p->has_auto_resume)
+		sb->life.auto_resume = p->life.auto_resume;
+}
+
 /* 0, or why not; nothing is changed then. */
 static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *err)
 {
+	_free_ char *note = NULL;
 	struct pairs metadata = { 0 };
 	int r = p->has_timeout ? check_timeout(&sb->all->settings, p->timeout_ms, err) : 0;
 
@@ -180,6 +195,11 @@ static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *
 		return r;
 	if (p->has_timeout && p->timeout_ms == 0)
 		return err_set(err, EINVAL, "timeout: want more than 0");
+	if (p->note && check_note(p->note, err) < 0)
+		return -EINVAL;
+	note = p->note ? strdup(p->note) : NULL;
+	if (p->note && !note)
+		return err_sys(err, ENOMEM, "note");
 	if (p->has_metadata) {
 		r = check_metadata(p->metadata, p->n_metadata, err);
 		if (r < 0)
@@ -190,6 +210,11 @@ static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *
 		pairs_done(&sb->metadata);
 		sb->metadata = metadata;
 	}
+	if (note) {
+		free(sb->note);
+		sb->note = TAKE(note);
+	}
+	apply_life(sb, p);
 	if (p->has_timeout) {
 		sb->timeout_ms = p->timeout_ms;
 		if (state_stands_still(sb->state))

@@ -100,6 +100,17 @@ int check_timeout(const struct sandbox_settings *s, uint64_t timeout_ms, struct 
 	return 0;
 }
 
+int check_note(const char *note, struct err *err)
+{
+	size_t n = strlen(note);
+
+	if (n > SANDBOX_NOTE_MAX)
+		return err_set(err, EINVAL, "note: %zu bytes, limit %u", n, SANDBOX_NOTE_MAX);
+	if (!utf8_is_valid(note, n))
+		return err_set(err, EINVAL, "note: not UTF-8");
+	return 0;
+}
+
 int check_request(const struct sandbox_settings *s, const struct sandbox_request *req,
 		  struct err *err)
 {
@@ -117,6 +128,11 @@ int check_request(const struct sandbox_settings *s, const struct sandbox_request
 		return r;
 	if (req->idle_ms > INT64_MAX / 4)
 		return err_set(err, EINVAL, "idleTimeout: too large");
+	if (req->life.on_timeout >= LAPSE_COUNT)
+		return err_set(err, EINVAL, "onTimeout: there is no such choice");
+	r = req->note ? check_note(req->note, err) : 0;
+	if (r < 0)
+		return r;
 	r = check_env(req->env, req->n_env, err);
 	return r < 0 ? r : check_metadata(req->metadata, req->n_metadata, err);
 }

@@ -204,6 +204,8 @@ static int fill_pairs(struct sandbox *sb, const struct sandbox_request *req,
 					&sb->env)
 			  : pairs_copy(req->env, req->n_env, &sb->env);
 
+	if (r == 0 && req->note && !(sb->note = strdup(req->note)))
+		r = -ENOMEM;
 	return r < 0 ? r : pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
 }
 
@@ -266,6 +268,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	sb->is_internal = req->is_internal;
 	sb->timeout_ms = req->timeout_ms ? req->timeout_ms : s->timeout_ms;
 	sb->idle_ms = req->idle_ms ? req->idle_ms : s->idle_ms;
+	sb->life = req->life;
 	sb->created_ms = wall_ms(sb->all);
 	sb->began_ns = clock_now_ns();
 	r = fill_disk(sb, req, &from, err);

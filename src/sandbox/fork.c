@@ -84,6 +84,8 @@ static void make_one(struct fork *f, uint32_t i)
 		.limits = p->limits,
 		.timeout_ms = f->timeout_ms ? f->timeout_ms : p->timeout_ms,
 		.idle_ms = p->idle_ms,
+		.life = p->life,
+		.note = p->note,
 		.env = p->env.items,
 		.n_env = p->env.len,
 		.metadata = p->metadata.items,

@@ -32,7 +32,7 @@ static uint64_t due(const struct sandbox *sb, const char **ret_why)
 		at = sb->used_at + sb->idle_ms;
 		*ret_why = "idle";
 	}
-	return at;
+	return at > 0 && at < sb->lapse_after ? sb->lapse_after : at;
 }
 
 static void arm(struct sandboxes *all, uint64_t at)
@@ -70,6 +70,25 @@ static struct sandbox *find_due(struct sandboxes *all, const char **ret_why, uin
 	return NULL;
 }
 
+static void on_lapsed(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)user;
+	(void)sb;
+	(void)err; /* one that could not be kept goes on, and is tried again */
+}
+
+/* Its time is over, for this reason. */
+static void lapse(struct sandbox *sb, const char *why)
+{
+	sb->lapse_after = now_ms(sb->all) + LAPSE_AGAIN_MS;
+	if (sb->life.on_timeout == LAPSE_PAUSE)
+		sandbox_pause(sb, on_lapsed, NULL);
+	else if (sb->life.on_timeout == LAPSE_STOP)
+		sandbox_suspend(sb, on_lapsed, NULL);
+	else
+		stop_begin(sb, why);
+}
+
 void reaper_run(struct sandboxes *all)
 {
 	struct sandbox *sb;
@@ -78,7 +97,7 @@ void reaper_run(struct sandboxes *all)
 
 	/* Anew each time: the end of one may tell others, who do as they like. */
 	while ((sb = find_due(all, &why, &next)))
-		stop_begin(sb, why);
+		lapse(sb, why);
 	if (next > 0)
 		arm(all, next);
 }

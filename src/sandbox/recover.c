@@ -39,6 +39,8 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	}
 	sb->volumes = i.volumes;
 	sb->metadata = i.metadata;
+	sb->note = i.note;
+	sb->life = i.info.life;
 	sb->limits = i.info.limits;
 	sb->is_warm = i.info.warm;
 	sb->profile = i.info.profile;

@@ -74,6 +74,7 @@ static void free_sandbox(struct sandbox *sb)
 	ports_drop(sb);
 	pairs_done(&sb->env);
 	pairs_done(&sb->metadata);
+	free(sb->note);
 	kit_done(&sb->kit);
 	free(sb);
 }
@@ -498,6 +499,8 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.timeout_ms = sb->timeout_ms,
 		.idle_ms = sb->idle_ms,
 		.remaining_ms = is_paused ? sb->remaining_ms : 0,
+		.life = sb->life,
+		.note = sb->note ? sb->note : "",
 		.n_executions = sb->n_running,
 	};
 	memcpy(ret->step_ns, sb->step_ns, sizeof(ret->step_ns));

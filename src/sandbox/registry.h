@@ -183,6 +183,8 @@ struct sandbox {
 	struct layers stopped;      /* SUSPENDING: what it will be made of; held */
 	bool was_paused;            /* SUSPENDING: before */
 	struct volume_mounts volumes;
+	struct lifecycle life;
+	char *note; /* owned; NULL: none */
 
 	bool is_warm, is_existing;
 	bool is_internal;   /* of a job of ours: nobody goes on with it after a restart */
@@ -204,6 +206,7 @@ struct sandbox {
 	int64_t created_ms, expires_ms, ended_ms; /* wall clock */
 	uint64_t timeout_ms, idle_ms, remaining_ms;
 	uint64_t expires_at, used_at; /* monotonic, ms; expires_at 0: never, or it stands still */
+	uint64_t lapse_after;         /* its end of time is not acted upon before */
 
 	struct list waits[WAIT_COUNT]; /* owned struct answer */
 	size_t n_waits[WAIT_COUNT];

@@ -1,6 +1,7 @@
 #include "sandbox/row.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -14,7 +15,7 @@
 #define ROW_STRICT_CALLS (1u << 1)
 #define ROW_STRICT_PROC (1u << 2)
 #define ROW_INTERNAL (1u << 3)
-#define SPEC_JSON_MAX (64u << 10)
+#define SPEC_JSON_MAX (256u << 10)
 
 void row_texts_done(struct row_texts *t)
 {
@@ -52,6 +53,9 @@ static int write_spec(const struct sandbox *sb, const struct layers *layers, str
 		jw_key(&w, "volumes");
 		volumes_write(&sb->volumes, &w);
 	}
+	lifecycle_write(&sb->life, &w);
+	if (sb->note)
+		jw_str_field(&w, "note", sb->note);
 	jw_object_end(&w);
 	return jw_end(&w);
 }
@@ -161,6 +165,11 @@ static int read_spec(const char *json, struct row_info *ret)
 		r = layers_read(jv_get(jv_root(doc), "layers"), &ret->layers);
 	if (r == 0)
 		r = volumes_read(jv_get(jv_root(doc), "volumes"), &ret->volumes);
+	lifecycle_read(jv_root(doc), &ret->info.life);
+	if (r == 0 && jv_text(jv_get(jv_root(doc), "note"))) {
+		ret->note = strdup(jv_text(jv_get(jv_root(doc), "note")));
+		r = ret->note ? 0 : -ENOMEM;
+	}
 	(void)jv_free(doc);
 	return r;
 }
@@ -204,6 +213,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->metadata = ret->metadata.items;
 	i->n_metadata = ret->metadata.len;
 	i->volumes = &ret->volumes;
+	i->note = ret->note ? ret->note : "";
 	i->created_ms = row->created_ms;
 	i->expires_ms = row->expires_ms;
 	i->ended_ms = row->ended_ms;
@@ -218,4 +228,5 @@ void row_info_done(struct row_info *i)
 	pairs_done(&i->env);
 	pairs_done(&i->metadata);
 	kit_done(&i->kit);
+	free(i->note);
 }

@@ -25,6 +25,7 @@ struct row_info {
 	struct kit kit;
 	struct layers layers;
 	struct volume_mounts volumes;
+	char *note; /* owned; NULL: none */
 };
 /* -EUCLEAN when it is damaged, -ENOMEM. */
 int row_read(const struct sandbox_row *row, struct row_info *ret);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "provider/provider.h"
+#include "sandbox/lifecycle.h"
 #include "sandbox/quota.h"
 #include "sandbox/state.h"
 #include "spec/launch.h"
@@ -111,7 +112,9 @@ struct sandbox_request { /* borrowed for the call */
 	struct limits limits;                /* 0: the template's */
 	uint64_t timeout_ms;                 /* 0: the default */
 	uint64_t idle_ms;                    /* 0: the default */
-	bool cold;                           /* not from the pool */
+	struct lifecycle life;
+	const char *note; /* JSON that a door wants to have again; NULL: none */
+	bool cold;        /* not from the pool */
 	bool is_internal; /* for a job of the service itself: it ends with it, and
 			     with the daemon */
 	const struct sandbox_pair *env, *metadata;
@@ -146,7 +149,9 @@ struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended 
 	const struct volume_mounts *volumes;
 	int64_t created_ms, expires_ms, ended_ms; /* wall clock; 0: none. Paused: expires_ms is 0 */
 	uint64_t timeout_ms, idle_ms, remaining_ms; /* remaining: of a paused one */
-	size_t n_executions;                        /* running now */
+	struct lifecycle life;
+	const char *note;    /* never NULL: "" is none */
+	size_t n_executions; /* running now */
 };
 
 /* Live ones only; NULL. owner NULL: anybody's. Another owner's is NULL too. id may be a name. */
@@ -188,10 +193,12 @@ void sandbox_list(struct sandboxes *all, const struct sandbox_filter *f,
 /* ---- changing ---- */
 
 struct sandbox_patch {
-	bool has_timeout, has_metadata;
+	bool has_timeout, has_metadata, has_on_timeout, has_auto_resume;
 	uint64_t timeout_ms;                 /* from now on */
 	const struct sandbox_pair *metadata; /* replaces all of it */
 	size_t n_metadata;
+	struct lifecycle life;
+	const char *note; /* replaces the other; NULL: stays */
 };
 void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb cb, void *user);
 /* EBUSY in a state that does not allow it, EUSERS. Already there: success. */
@@ -201,6 +208,10 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
  * EBUSY, EOPNOTSUPP. */
 void sandbox_suspend(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user);
+/* Resumes or starts it, whichever it needs, also one that is still on its way to stand still. */
+void sandbox_wake(struct sandbox *sb, sandbox_cb cb, void *user);
+/* Whether it stands still and whoever wants something of it is to wake it. */
+bool sandbox_wakes(const struct sandbox *sb);
 /* Answers when nothing of the box is left and the store knows. Several callers share one end. */
 void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user);
 /* Ends all of an owner's that live. */

@@ -290,6 +290,17 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 	call_sandbox_cb(sb->all, sb, cb, user);
 }
 
+void sandbox_wake(struct sandbox *sb, sandbox_cb cb, void *user)
+{
+	sandbox_resume(sb, cb, user);
+}
+
+bool sandbox_wakes(const struct sandbox *sb)
+{
+	(void)sb;
+	return false;
+}
+
 void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user)
 {
 	(void)reason;
