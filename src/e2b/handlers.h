@@ -5,6 +5,13 @@ struct api_call;
 
 /* ports.c */
 void e2b_port(struct api_call *c);
+/* interpreter.c, interpreter_run.c */
+void e2b_code_health(struct api_call *c);
+void e2b_context_create(struct api_call *c);
+void e2b_context_list(struct api_call *c);
+void e2b_context_delete(struct api_call *c);
+void e2b_context_restart(struct api_call *c);
+void e2b_execute(struct api_call *c);
 /* health.c */
 void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);

@@ -2,6 +2,7 @@
 
 #include "auth/scope.h"
 #include "e2b/handlers.h"
+#include "e2b/interpreter.h"
 
 /* A row is a line or two: what is asked for, who may, who answers. */
 #define ROW(method, pattern, scope, flags, handle_, ...)                                   \
@@ -22,7 +23,15 @@ static const struct api_route envd[] = {
 const struct api_route_table e2b_envd_table = { envd, COUNT(envd) };
 
 static const struct api_route code[] = {
-	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_envd_health, NULL,
+	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_code_health, NULL,
 	    "Whether the sandbox is there"),
+	ROW("POST", "/execute", SCOPE_EXEC, 0, e2b_execute, &e2b_body_execute,
+	    "Runs code in a context", .rate = ROUTE_RATE_EXEC),
+	ROW("POST", "/contexts", SCOPE_EXEC, 0, e2b_context_create, &e2b_body_context,
+	    "Makes a context"),
+	ROW("GET", "/contexts", SCOPE_EXEC, 0, e2b_context_list, NULL, "Contexts"),
+	ROW("DELETE", "/contexts/:cid", SCOPE_EXEC, 0, e2b_context_delete, NULL, "Ends a context"),
+	ROW("POST", "/contexts/:cid/restart", SCOPE_EXEC, 0, e2b_context_restart, NULL,
+	    "Begins a context anew"),
 };
 const struct api_route_table e2b_code_table = { code, COUNT(code) };

@@ -22,6 +22,7 @@
 #define HEADER_ID "E2b-Sandbox-Id"
 #define HEADER_PORT "E2b-Sandbox-Port"
 #define HEADER_TOKEN "X-Access-Token"
+#define HEADER_TRAFFIC "E2b-Traffic-Access-Token"
 
 /* ---- what the headers or the host name ---- */
 
@@ -220,7 +221,16 @@ static int check_signature(struct api_call *c, struct sandbox *sb, struct err *e
 static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
 {
 	const char *token = http_header(c->http, HEADER_TOKEN);
+	const char *traffic = http_header(c->http, HEADER_TRAFFIC);
 
+	/* To its SDK the interpreter is one of the sandbox's ports: but for code it sends this
+	 * token alone. */
+	if (!token && traffic && c->box_port == E2B_PORT_CODE) {
+		if (e2b_token_is(c->api->deps.secret, E2B_TOKEN_TRAFFIC, c->box_id, traffic))
+			return 0;
+		return err_set(err, EACCES,
+			       "the token in " HEADER_TRAFFIC " is not this sandbox's");
+	}
 	if (!token)
 		return check_signature(c, sb, err);
 	if (!e2b_token_is(c->api->deps.secret, E2B_TOKEN_ENVD, c->box_id, token))
