@@ -145,7 +145,7 @@ static size_t read_stream(struct exec *x, enum out_stream i)
 	}
 	r = read(x->streams[i].fd, to, n);
 	if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
-		x->drain[i] = 0;
+		x->drain[i] = x->is_waiting ? UINT64_MAX : 0;
 		return 0;
 	}
 	if (r <= 0) { /* a terminal's end is EIO */
@@ -154,7 +154,8 @@ static size_t read_stream(struct exec *x, enum out_stream i)
 	}
 	if (!x->is_lingering)
 		out_commit(&x->out, i, (size_t)r);
-	x->drain[i] -= (uint64_t)r < x->drain[i] ? (uint64_t)r : x->drain[i];
+	if (!x->is_waiting)
+		x->drain[i] -= (uint64_t)r < x->drain[i] ? (uint64_t)r : x->drain[i];
 	return (size_t)r;
 }
 
@@ -261,6 +262,7 @@ struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *
 	x->guest = g;
 	x->id = id;
 	x->grace_ms = e->grace_ms;
+	x->is_whole = (e->flags & EXEC_WHOLE) && !(e->flags & EXEC_PTY);
 	x->started_ns = clock_now_ns();
 	source_init(&x->streams[OUT_STDOUT], -1, on_stdout);
 	source_init(&x->streams[OUT_STDERR], -1, on_stderr);
@@ -351,6 +353,14 @@ static void measure_drain(struct exec *x)
 	}
 }
 
+void exec_wait_no_more(struct exec *x)
+{
+	if (!x->is_waiting)
+		return;
+	x->is_waiting = false;
+	measure_drain(x);
+}
+
 static uint64_t to_us(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
@@ -366,10 +376,13 @@ static void note_exit(struct exec *x, int status, const struct rusage *used)
 	x->exit.user_us = to_us(used->ru_utime);
 	x->exit.sys_us = to_us(used->ru_stime);
 	x->exit.max_rss_bytes = (uint64_t)used->ru_maxrss * 1024;
-	if (x->phase == EXEC_RUNS)
+	x->is_waiting = x->is_whole && x->phase == EXEC_RUNS && !WIFSIGNALED(status);
+	if (x->phase == EXEC_RUNS && !x->is_waiting)
 		deadline_clear(&x->deadline);
 	source_close(x->guest->epoll_fd, &x->input);
 	measure_drain(x);
+	for (int i = 0; i < OUT_STREAMS && x->is_waiting; i++)
+		x->drain[i] = UINT64_MAX;
 }
 
 bool exec_reaped(struct guest *g, pid_t pid, int status, const struct rusage *used)

@@ -22,6 +22,8 @@ struct exec {
 	int64_t newest; /* the newest pid when it was begun, itself included; -1: not known */
 	enum exec_phase phase;
 	bool is_reaped;
+	bool is_whole;     /* EXEC_WHOLE */
+	bool is_waiting;   /* reaped, and others can still write to its pipes */
 	bool is_tree_gone; /* an ended tree has no live member */
 	bool is_lingering; /* G_EXIT is out */
 	bool is_orphan;    /* its client is gone, and nobody will learn how it ended */
@@ -42,7 +44,8 @@ struct exec {
 
 /* Not yet in the guest's list, without a process; NULL without memory. */
 struct exec *exec_create(struct guest *g, uint32_t id, const struct guest_exec *e);
-void exec_free_new(struct exec *x); /* of one without a process; takes NULL */
+void exec_free_new(struct exec *x);     /* of one without a process; takes NULL */
+void exec_wait_no_more(struct exec *x); /* what is in its pipes now is the last of its output */
 /* Takes the process and the streams, and the execution is live. */
 void exec_adopt(struct exec *x, const struct spawned *s);
 /* The client is gone, and it is not kept: it ends, and says nothing. */

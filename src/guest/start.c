@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "guest/exec.h"
+#include "guest/home.h"
 #include "guest/plain.h"
 #include "guest/user.h"
 
@@ -112,11 +113,16 @@ static int start_cold(struct guest *g, const struct guest_exec *e, uint64_t mark
 				   .cpu_seconds = e->cpu_seconds,
 				   .mark = mark,
 				   .oom_fd = g->oom_fd };
+	char cwd[PATH_BYTES];
 	struct command c;
 	struct user u;
 	int r;
 
 	r = user_load_again(&g->warm.user, e->user, &u, err);
+	if (r == 0 && e->cwd[0] != '\0' && e->cwd[0] != '/') {
+		r = home_resolve(u.home, e->cwd, cwd, err);
+		plan.cwd = cwd;
+	}
 	if (r < 0)
 		return r;
 	fill_argv(&c, e);

@@ -45,8 +45,9 @@ static void enter_kill(struct exec *x)
 /* The first cause counts; what has ended by itself has none. */
 static void end(struct exec *x, uint32_t cause)
 {
-	if (x->phase != EXEC_RUNS || x->is_reaped)
+	if (x->phase != EXEC_RUNS || (x->is_reaped && !x->is_waiting))
 		return;
+	exec_wait_no_more(x);
 	x->exit.flags |= cause;
 	if (x->grace_ms == 0) {
 		enter_kill(x);
@@ -89,7 +90,7 @@ void exec_expired(struct deadline *d)
 
 void exec_cancel(struct exec *x)
 {
-	if (x->is_reaped && x->phase == EXEC_RUNS) {
+	if (x->is_reaped && !x->is_waiting && x->phase == EXEC_RUNS) {
 		/* Over already, but for output that nobody takes. */
 		x->exit.flags |= EXIT_CANCELLED;
 		exec_settle(x->guest);

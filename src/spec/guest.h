@@ -81,6 +81,8 @@ enum guest_exec_flag {
 				needs none */
 	EXEC_SHELL = 1 << 4, /* argv is a shell, "-c" and a line, which may be run without the shell
 				where that makes no difference */
+	EXEC_WHOLE = 1 << 5, /* it ends when nobody can write to its pipes any more, unless a signal
+				ended it: what its children write is its output, too */
 };
 
 enum guest_exec_kind {
