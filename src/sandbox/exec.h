@@ -55,6 +55,9 @@ struct exec_request { /* borrowed for the call */
 	bool has_stdin;      /* stays open until exec_stdin() ends it */
 	bool background;     /* is recorded before the answer */
 	bool is_start;       /* of prepare.h: nobody else can use the sandbox yet */
+	bool is_unbounded;   /* no timeout is none at all, and any is taken, as with a terminal */
+	bool is_whole;       /* ends when nobody can write to its pipes any more */
+	const char *tag;     /* a name for those who look for it; NULL: none */
 	uint16_t rows, cols; /* of a terminal */
 	size_t keep;         /* bytes of output; 0: the default */
 	const char *content; /* of a context: what is recorded, as JSON; NULL: the request */
@@ -75,11 +78,13 @@ struct exec_info { /* borrowed */
 	const char *id, *sandbox_id, *reason;
 	enum execution_kind kind;
 	enum execution_state state;
-	unsigned flags;      /* enum execution_flag */
-	const char *content; /* what was asked for, as JSON text */
-	int32_t exit_code;   /* -1 while running, or when ended by a signal */
-	int32_t signal;      /* 0: none */
-	uint32_t pid;        /* in the box */
+	unsigned flags;                 /* enum execution_flag */
+	const char *content;            /* what was asked for, as JSON text */
+	const struct sandbox_pair *env; /* of the request, while it is in memory; else none */
+	size_t n_env;
+	int32_t exit_code; /* -1 while running, or when ended by a signal */
+	int32_t signal;    /* 0: none */
+	uint32_t pid;      /* in the box */
 	int64_t started_ms, ended_ms;
 	uint64_t wall_us, cpu_us, peak_bytes;
 	uint64_t output_begin, output_end; /* positions: what is kept, and all there was */
@@ -90,6 +95,9 @@ const struct output *exec_output(const struct execution *x);
 
 /* Running or not yet recorded: from memory. */
 struct execution *exec_find(struct sandbox *sb, const char *id); /* NULL */
+/* The newest of those for which is() says so; NULL. */
+struct execution *exec_search(struct sandbox *sb, bool (*is)(void *user, const struct exec_info *i),
+			      void *user);
 /* Any, also of an ended sandbox; the output comes along (NULL: none was kept). ENOENT. */
 void exec_get(struct sandboxes *all, const char *sandbox_id, const char *owner, const char *id,
 	      void (*cb)(void *user, const struct exec_info *info, const struct output *output,

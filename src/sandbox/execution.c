@@ -54,6 +54,7 @@ void exec_unref(struct execution *x)
 	buf_done(&x->queue);
 	buf_done(&x->in);
 	span_drop(x->span);
+	pairs_done(&x->env);
 	free(x->content);
 	free(x);
 }
@@ -114,6 +115,8 @@ void exec_info(const struct execution *x, struct exec_info *ret)
 		.state = x->state,
 		.flags = x->flags,
 		.content = x->content ? x->content : "null",
+		.env = x->env.items,
+		.n_env = x->env.len,
 		.exit_code = x->exit_code,
 		.signal = x->signal,
 		.pid = x->pid,
@@ -125,6 +128,20 @@ void exec_info(const struct execution *x, struct exec_info *ret)
 		.output_begin = x->output ? output_begin(x->output) : 0,
 		.output_end = x->output ? output_end(x->output) : 0,
 	};
+}
+
+struct execution *exec_search(struct sandbox *sb, bool (*is)(void *user, const struct exec_info *i),
+			      void *user)
+{
+	struct execution *found = NULL;
+	struct exec_info info;
+
+	LIST_FOREACH (&sb->executions, x, struct execution, node) {
+		exec_info(x, &info);
+		if (is(user, &info)) /* in the order they were started */
+			found = x;
+	}
+	return found;
 }
 
 const struct output *exec_output(const struct execution *x)

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "sandbox/exec.h"
+#include "sandbox/pairs.h"
 #include "sandbox/registry.h"
 
 struct guest_callbacks;
@@ -22,8 +23,9 @@ struct execution {
 	char owner[SANDBOX_OWNER_MAX + 1];
 	enum execution_kind kind;
 	enum execution_state state;
-	unsigned flags; /* enum execution_flag */
-	char *content;  /* owned */
+	unsigned flags;   /* enum execution_flag */
+	char *content;    /* owned */
+	struct pairs env; /* of the request: not for the store, values are often secrets */
 	char reason[SANDBOX_TEXT_MAX + 1];
 	int32_t exit_code, signal;
 	uint32_t guest_id, pid;

@@ -47,6 +47,8 @@ int execution_content(const struct exec_request *req, char **ret)
 		jw_str_field(&w, "cwd", req->cwd);
 	if (req->user && req->user[0] != '\0')
 		jw_str_field(&w, "user", req->user);
+	if (req->tag)
+		jw_str_field(&w, "tag", req->tag);
 	if (req->timeout_ms > 0)
 		jw_uint_field(&w, "timeoutMs", req->timeout_ms);
 	if (req->n_env > 0) { /* names only: values are often secrets */

@@ -159,12 +159,13 @@ static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
 {
 	uint64_t ms = req->timeout_ms;
 
-	if (s->exec_timeout_max_ms > 0 && ms > s->exec_timeout_max_ms)
+	if (!req->is_unbounded && s->exec_timeout_max_ms > 0 && ms > s->exec_timeout_max_ms)
 		return err_set(err, EINVAL, "timeout: at most %llu s",
 			       (unsigned long long)(s->exec_timeout_max_ms / 1000));
 	if (ms > UINT32_MAX)
 		return err_set(err, EINVAL, "timeout: too large");
-	if (ms == 0 && req->kind != EXECUTION_PTY && !req->background && !req->is_start)
+	if (ms == 0 && req->kind != EXECUTION_PTY && !req->background && !req->is_start &&
+	    !req->is_unbounded)
 		ms = s->exec_timeout_ms < UINT32_MAX ? s->exec_timeout_ms : UINT32_MAX;
 	e->timeout_ms = (uint32_t)ms;
 	return 0;
@@ -190,6 +191,8 @@ static int translate(const struct sandbox *sb, const struct exec_request *req, s
 		ret->flags |= EXEC_PTY;
 	if (req->has_stdin || is_pty)
 		ret->flags |= EXEC_STDIN;
+	if (req->is_whole)
+		ret->flags |= EXEC_WHOLE;
 	ret->rows = req->rows;
 	ret->cols = req->cols;
 	ret->grace_ms = GUEST_SIGNAL_DEFAULT_GRACE_MS;
@@ -225,6 +228,8 @@ static int fill(struct execution *x, const struct exec_request *req, struct err 
 {
 	int r = execution_content(req, &x->content);
 
+	if (r == 0 && req->n_env > 0)
+		r = pairs_copy(req->env, req->n_env, &x->env);
 	if (r < 0)
 		return err_sys(err, r, "execution");
 	x->kind = req->kind;
