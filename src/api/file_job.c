@@ -67,7 +67,12 @@ int file_entry_copy(struct arena *a, const struct guest_entry *from, struct gues
 
 	e.path = arena_strndup(a, from->path, strlen(from->path));
 	e.target = arena_strndup(a, from->target, strlen(from->target));
-	if (!e.path || !e.target)
+	if (from->owner) {
+		e.owner = arena_strndup(a, from->owner, strlen(from->owner));
+		e.group = arena_strndup(a, from->group, strlen(from->group));
+		e.attrs = arena_strndup(a, from->attrs, from->attrs_len);
+	}
+	if (!e.path || !e.target || (from->owner && (!e.owner || !e.group || !e.attrs)))
 		return -ENOMEM;
 	*ret = e;
 	return 0;
@@ -84,8 +89,8 @@ static void run_done(void *user, uint64_t count)
 {
 	struct file_job *j = user;
 
-	(void)count;
 	j->op = NULL;
+	j->count = count;
 	j->then(j, NULL);
 }
 
@@ -108,6 +113,7 @@ bool file_job_run(struct file_job *j, const struct guest_file *f,
 
 	j->then = then;
 	j->has_entry = false;
+	j->count = 0;
 	return file_job_start(j, f, &ops, j);
 }
 

@@ -23,6 +23,7 @@ struct file_job {
 	struct file_op *op;       /* owned; NULL: none under way */
 	struct guest_entry entry; /* of file_job_run(): the last that came; texts in the arena */
 	bool has_entry;
+	uint64_t count; /* of file_job_run(): what the operation has handled */
 	void (*then)(struct file_job *j, const struct err *err);
 };
 

@@ -5,6 +5,7 @@
 
 #include "api/call.h"
 #include "api/file_job.h"
+#include "api/file_list.h"
 #include "api/handlers.h"
 #include "api/problem.h"
 #include "api/search_bodies.h"
@@ -15,21 +16,10 @@
 #include "sandbox/files.h"
 #include "json/jw.h"
 
-#define LIST_ENTRIES_MAX 10000u
 #define LIST_BYTES_MAX (8u << 20) /* of an answer, but for what JSON makes of odd characters */
 #define LIST_ENTRY_BYTES 160u     /* of one without its texts */
 
-struct listing {             /* in the request's arena */
-	struct file_job job; /* first: the job is the listing */
-	const char *path;
-	struct arena *arena;         /* owned: the entries' texts */
-	struct guest_entry *entries; /* owned */
-	size_t n, cap, bytes;
-	size_t limit; /* of entries */
-	bool truncated;
-};
-
-static void listing_done(struct listing *l)
+void file_listing_done(struct file_listing *l)
 {
 	file_job_end(&l->job);
 	free(l->entries);
@@ -40,21 +30,43 @@ static void listing_done(struct listing *l)
 static void list_gone(void *user, struct http_request *r)
 {
 	(void)r;
-	listing_done(user);
+	file_listing_done(user);
 }
 
+/* A slash comes before all else: a directory's inside right behind it. */
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct guest_entry *)a)->path, ((const struct guest_entry *)b)->path);
+	const char *p = ((const struct guest_entry *)a)->path;
+	const char *q = ((const struct guest_entry *)b)->path;
+
+	while (*p != '\0' && *p == *q) {
+		p++;
+		q++;
+	}
+	if (*p == '\0' || *q == '\0')
+		return (*p != '\0') - (*q != '\0');
+	if (*p == '/' || *q == '/')
+		return *p == '/' ? -1 : 1;
+	return (unsigned char)*p < (unsigned char)*q ? -1 : *p != *q;
 }
 
-static void reply_listing(struct listing *l)
+static void end_listing(struct file_listing *l)
+{
+	file_job_end(&l->job);
+	if (l->n > 0)
+		qsort(l->entries, l->n, sizeof(*l->entries), by_path);
+	l->then(l, NULL);
+}
+
+static void reply_listing(struct file_listing *l, const struct err *err)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
-	if (l->n > 0)
-		qsort(l->entries, l->n, sizeof(*l->entries), by_path);
+	if (err) {
+		file_listing_done(l);
+		return problem_reply_box(l->job.call, err);
+	}
 	jw_object_begin(&w);
 	jw_str_field(&w, "path", l->path);
 	jw_key(&w, "items");
@@ -65,17 +77,17 @@ static void reply_listing(struct listing *l)
 		jw_object_end(&w);
 	}
 	jw_array_end(&w);
-	jw_bool_field(&w, "truncated", l->truncated);
+	jw_bool_field(&w, "truncated", l->is_truncated);
 	jw_object_end(&w);
-	listing_done(l);
+	file_listing_done(l);
 	call_reply(l->job.call, 200, &w);
 }
 
 /* Every entry is told by its whole path: a long one costs as often as there are entries. */
-static int add_entry(struct listing *l, const struct guest_entry *entry)
+static int add_entry(struct file_listing *l, const struct guest_entry *entry)
 {
-	l->bytes +=
-		LIST_ENTRY_BYTES + strlen(l->path) + strlen(entry->path) + strlen(entry->target);
+	l->bytes += LIST_ENTRY_BYTES + strlen(l->path) + strlen(entry->path) +
+		    strlen(entry->target) + entry->attrs_len;
 	if (l->bytes > LIST_BYTES_MAX)
 		return -E2BIG;
 	if (l->n == l->cap) {
@@ -95,40 +107,40 @@ static int add_entry(struct listing *l, const struct guest_entry *entry)
 
 static void list_entry(void *user, const struct guest_entry *entry)
 {
-	struct listing *l = user;
+	struct file_listing *l = user;
 
 	if (l->n < l->limit && add_entry(l, entry) == 0)
 		return;
-	l->truncated = true; /* what a box has in files is its own choice: enough is enough */
-	reply_listing(l);
+	l->is_truncated = true; /* what a box has in files is its own choice: enough is enough */
+	end_listing(l);
 }
 
 static void list_done(void *user, uint64_t count)
 {
-	struct listing *l = user;
+	struct file_listing *l = user;
 
 	l->job.op = NULL;
-	l->truncated = count > l->limit;
-	reply_listing(l);
+	l->is_truncated = count > l->limit;
+	end_listing(l);
 }
 
 static void list_failed(void *user, const struct err *err)
 {
-	struct listing *l = user;
+	struct file_listing *l = user;
 
 	l->job.op = NULL;
-	listing_done(l);
-	problem_reply_box(l->job.call, err);
+	l->then(l, err);
 }
 
-static void list(struct api_call *c, const struct guest_file *f, size_t limit)
+void file_listing_start(struct api_call *c, const struct guest_file *f, size_t limit,
+			void (*then)(struct file_listing *l, const struct err *err))
 {
 	static const struct file_ops ops = {
 		.entry = list_entry,
 		.done = list_done,
 		.failed = list_failed,
 	};
-	struct listing *l = arena_alloc(http_arena(c->http), sizeof(*l));
+	struct file_listing *l = arena_alloc(http_arena(c->http), sizeof(*l));
 	struct err err = { 0 };
 
 	if (l)
@@ -138,10 +150,10 @@ static void list(struct api_call *c, const struct guest_file *f, size_t limit)
 	l->job.call = c;
 	l->path = f->path;
 	l->limit = limit;
+	l->then = then;
 	if (file_job_try(&l->job, f, &ops, l, &err) == 0)
 		return http_on_gone(c->http, list_gone, l);
-	l->arena = arena_free(l->arena);
-	problem_reply_box(c, &err);
+	l->then(l, &err);
 }
 
 void api_file_list(struct api_call *c)
@@ -153,7 +165,7 @@ void api_file_list(struct api_call *c)
 	    !call_query_u64(c, "depth", &depth))
 		return;
 	f.depth = (uint32_t)depth;
-	list(c, &f, LIST_ENTRIES_MAX);
+	file_listing_start(c, &f, FILE_LIST_MAX, reply_listing);
 }
 
 void api_find(struct api_call *c)
@@ -161,5 +173,5 @@ void api_find(struct api_call *c)
 	struct guest_file f;
 
 	if (search_request(c, FILE_FIND, &f))
-		list(c, &f, f.search.limit);
+		file_listing_start(c, &f, f.search.limit, reply_listing);
 }

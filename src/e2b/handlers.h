@@ -15,3 +15,9 @@ void e2b_execute(struct api_call *c);
 /* health.c */
 void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);
+/* filesystem.c */
+void e2b_stat(struct api_call *c);
+void e2b_make_dir(struct api_call *c);
+void e2b_move(struct api_call *c);
+void e2b_remove(struct api_call *c);
+void e2b_list_dir(struct api_call *c);

@@ -9,6 +9,7 @@
 	{                                                                                  \
 		.route = { method, pattern, scope, flags }, .handle = handle_, __VA_ARGS__ \
 	}
+#define FILESYSTEM "/filesystem.Filesystem"
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static const struct api_route control[] = {
@@ -19,6 +20,15 @@ const struct api_route_table e2b_control_table = { control, COUNT(control) };
 static const struct api_route envd[] = {
 	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_envd_health, NULL,
 	    "Whether the sandbox is there"),
+	ROW("POST", FILESYSTEM "/Stat", SCOPE_FILE_READ, 0, e2b_stat, NULL, "What a file is",
+	    .rate = ROUTE_RATE_READ),
+	ROW("POST", FILESYSTEM "/ListDir", SCOPE_FILE_READ, 0, e2b_list_dir, NULL,
+	    "What is in a directory", .rate = ROUTE_RATE_READ),
+	ROW("POST", FILESYSTEM "/MakeDir", SCOPE_FILE_WRITE, 0, e2b_make_dir, NULL,
+	    "Makes a directory"),
+	ROW("POST", FILESYSTEM "/Move", SCOPE_FILE_WRITE, 0, e2b_move, NULL, "Moves a file"),
+	ROW("POST", FILESYSTEM "/Remove", SCOPE_FILE_WRITE, 0, e2b_remove, NULL,
+	    "Removes a file or a tree"),
 };
 const struct api_route_table e2b_envd_table = { envd, COUNT(envd) };
 

@@ -202,7 +202,7 @@ static int find_home(struct guest_file *f, const struct user *u, char path[PATH_
 {
 	int r = 0;
 
-	if (!(f->flags & FILE_HOME))
+	if (!(f->flags & FILE_AT_HOME))
 		return 0;
 	r = home_resolve(u->home, f->path, path, err);
 	f->path = path;

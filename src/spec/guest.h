@@ -186,19 +186,15 @@ enum guest_file_flag {
 	/* tar put: an image's layers, from the bottom up. ".wh." members take away what is there,
 	 * a file takes the place of a directory, and links on the way are the image's own. */
 	FILE_LAYERS = 1 << 10,
-};
-
-#define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
-#define GUEST_CONTEXT_MAX 20      /* lines told before and after one that matches */
 	/* A path (and target) that is relative begins in the user's home, as one with "~" does;
 	 * "~name" is EINVAL. "." and ".." are taken away as text, before any link is looked at. */
-	FILE_HOME = 1 << 11,
+	FILE_AT_HOME = 1 << 11,
 	/* Entries have details and are told by their whole path; one comes of what was written,
 	 * made or renamed, and of a watch one before each G_EVENT whose file is there. */
 	FILE_DETAILS = 1 << 12,
 	FILE_ATTRS = 1 << 13, /* write: with these attributes and no others */
-#define GUEST_LINE_MAX 4096u      /* most bytes told of a line */
-#define GUEST_LINE_LOOK                                                           \
+};
+
 /* Attributes ("user." ones of the file system, without that) are pairs of a name and a value, each
  * with its NUL, one pair behind the other. */
 #define GUEST_ATTRS_BYTES 8192u  /* of all pairs of a file */
@@ -208,6 +204,10 @@ enum guest_file_flag {
 		     */
 #define GUEST_REPLACE_MAX (16u << 20) /* bytes of a file that can be changed by a replace */
 
+#define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
+#define GUEST_CONTEXT_MAX 20      /* lines told before and after one that matches */
+#define GUEST_LINE_MAX 4096u      /* most bytes told of a line */
+#define GUEST_LINE_LOOK                                                           \
 /* What to look for below a path, or in the one file that it names. */
 struct guest_search {
 	uint32_t limit;               /* entries, lines or files to tell at most; at least 1 */
