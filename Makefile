@@ -5,11 +5,11 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run stop test test-long bench lint docs fuzz install test-vm clean help deps
+.PHONY: build run stop test test-long bench bench-e2b docs-e2b lint docs fuzz install test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 deps:
 	@scripts/deps build
@@ -38,12 +38,22 @@ bench: ## measure, and compare with the other sandboxes of this machine
 	@$(MAKE) --no-print-directory build
 	@$(BUILD)/holt bench --peers
 
+bench-e2b: ## measure with E2B's published SDK, beside a stub that has every answer ready
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory build
+	@tests/support/e2b-clients build-e2b
+	@HOLT_BUILD=$(BUILD) tests/bench/e2b/run
+
 lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with -Werror
 	@scripts/deps build test lint
 	@tools/lint
 
 docs: build ## docs/openapi.json and the reference in docs/api.md, from the program's own tables
 	@tools/api-docs $(BUILD)/holt
+
+docs-e2b: build ## the table of clients in docs/e2b.md, from what they can do with this build
+	@tests/support/e2b-clients build-e2b
+	@HOLT_BUILD=$(BUILD) tools/e2b-table
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (60)
 	@scripts/deps build test
@@ -57,4 +67,4 @@ test-vm: ## the cgroup v2 tests, in a virtual machine
 	@tests/vm/run
 
 clean: ## remove the build directories
-	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-python build-lint-gcc build-lint-clang
+	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-python build-e2b build-lint-gcc build-lint-clang

@@ -4,21 +4,37 @@ import os
 import pathlib
 import subprocess
 
-SCENARIO = pathlib.Path(__file__).resolve().parent.parent / "e2b" / "scenario"
-PYTHON = "/usr/bin/python3"
+HERE = pathlib.Path(__file__).resolve().parent.parent / "e2b"
+SCENARIO = HERE / "scenario"
+
+
+def by_number(version):
+    return [int(part) for part in version.split(".")]
+
+
+PACKAGES = json.loads((HERE / "clients/package.json").read_text())["dependencies"]
+NPM = sorted((name.removeprefix("e2b-") for name in PACKAGES if name.startswith("e2b-")), key=by_number)
+PYTHON = sorted((path.stem.removeprefix("python-") for path in (HERE / "clients").glob("python-*.txt")), key=by_number)
+
+
+def failures(found):
+    """What went wrong, by feature; the scenarios print their outcomes one JSON value a line."""
+    return {line["feature"]: line["error"] for line in found if line["result"] == "failed"}
 
 
 class Clients:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
 
-    def npm_versions(self):
-        found = [path.name.removeprefix("e2b-") for path in (self.folder / "npm/node_modules").glob("e2b-*")]
-        return sorted(found, key=by_number)
+    @staticmethod
+    def npm_interpreter():
+        return PACKAGES["@e2b/code-interpreter"]
 
-    def python_versions(self):
-        found = [path.name.removeprefix("python-") for path in self.folder.glob("python-*")]
-        return sorted(found, key=by_number)
+    @staticmethod
+    def python_interpreter(version):
+        """Of the code interpreter that is installed with this version of the SDK."""
+        lines_ = (HERE / f"clients/python-{version}.txt").read_text().split()
+        return next(line.split("==")[1] for line in lines_ if line.startswith("e2b-code-interpreter=="))
 
     def environment(self, daemon, **more):
         """What a user sets, and nothing of E2B that this machine may have set."""
@@ -40,7 +56,7 @@ class Clients:
 
     def python(self, daemon, version, program, *args, seconds=600):
         env = self.environment(daemon, PYTHONPATH=str(self.folder / f"python-{version}" / "site"))
-        done = subprocess.run([PYTHON, str(program), *args], env=env, text=True, capture_output=True,
+        done = subprocess.run(["/usr/bin/python3", str(program), *args], env=env, text=True, capture_output=True,
                               timeout=seconds, check=False)
         return lines(done)
 
@@ -59,7 +75,3 @@ def lines(done):
 def e2b_key(key):
     """The same key, named as E2B's clients want it."""
     return "e2b_" + key.removeprefix("holt_")
-
-
-def by_number(version):
-    return [int(part) for part in version.split(".")]
