@@ -133,7 +133,7 @@ static struct box *new_box(struct launch *l, const struct record *rec)
 				     .uid_base = rec->uid_base };
 	b->cell = CELL_NONE;
 	b->pid = (pid_t)rec->pid;
-	b->sock = b->net_fd = b->pidfd = b->listener = -1;
+	b->sock = b->net_fd = b->pidfd = b->listener = b->room_fd = -1;
 	b->flags = rec->box_flags;
 	b->start_ticks = rec->start_ticks;
 	list_init(&b->pool_link);

@@ -33,6 +33,7 @@ struct box_plan {
 	int init_fd;                      /* holt-init's sealed memfd */
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;
+	int room_fd; /* detached mount of a directory on disk for what it writes; 0: memory */
 	uint8_t n_layers, n_volumes;
 	int layer_fds[LAYERS_MAX + 1]; /* detached mounts, bottom first; sysdirs.h below all */
 	char writable[TEMPLATE_WRITABLE_MAX + 1]; /* as in struct template_spec */

@@ -16,7 +16,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* One tmpfs holds everything writable, so that one size and one inode count bound it all. */
+/* One tmpfs holds everything writable, so that one size and one inode count bound it all; if the
+ * box has a room on disk, that holds what is kept. */
 static const struct {
 	const char *name; /* directory in the tmpfs */
 	const char *path; /* in the new root */
@@ -29,9 +30,9 @@ static const struct {
 	{ "shm", "dev/shm", 01777, false },
 };
 #define DISK BOX_DISK
-#define UPPER DISK "/upper."
-#define WORK DISK "/work."
+#define ROOM DISK "/room"
 #define NOTHING BOX_NOTHING
+#define PLACE_MAX 64
 
 /* World-readable files of /proc that tell about the machine and that no program needs. What is
  * readable by root only needs no mask: a box never has the machine's root id. */
@@ -53,6 +54,22 @@ static uid_t owner_id(const struct box_plan *plan)
 	return plan->nested ? BOX_USER : plan->uid_base + BOX_USER;
 }
 
+static bool has_room(const struct box_plan *plan)
+{
+	return plan->room_fd > 0;
+}
+
+static const char *kept_in(const struct box_plan *plan)
+{
+	return has_room(plan) ? ROOM : DISK;
+}
+
+static void name_place(char dst[PLACE_MAX], const struct box_plan *plan, size_t i)
+{
+	(void)str_format(dst, PLACE_MAX, "%s/%s", writable[i].is_kept ? kept_in(plan) : DISK,
+			 writable[i].name);
+}
+
 static int make_disk(const struct box_plan *plan, struct err *err)
 {
 	char size[24], inodes[16];
@@ -72,16 +89,33 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 		fd = mounts_new("tmpfs", options, COUNT(options) - 1, attrs, err);
 	if (fd < 0)
 		return fd;
-	for (size_t i = 0; i < COUNT(writable); i++) {
-		if (mkdirat(fd, writable[i].name, writable[i].mode) < 0 ||
-		    fchownat(fd, writable[i].name, owner_id(plan), owner_id(plan), 0) < 0) {
-			int code = errno;
-
-			(void)close(fd);
-			return err_sys(err, code, "writable directory %s", writable[i].path);
-		}
-	}
 	return fd;
+}
+
+/* What a copy-on-write layer is called, and what its overlay works with: beside it, as that must
+ * be. */
+static void name_upper(char dst[PLACE_MAX], const struct box_plan *plan, const char *name)
+{
+	(void)str_format(dst, PLACE_MAX, "%s/upper.%s", kept_in(plan), name);
+}
+
+static void name_work(char dst[PLACE_MAX], const struct box_plan *plan, const char *name)
+{
+	(void)str_format(dst, PLACE_MAX, "%s/work.%s", kept_in(plan), name);
+}
+
+static int make_places(const struct box_plan *plan, struct err *err)
+{
+	uid_t owner = owner_id(plan);
+
+	for (size_t i = 0; i < COUNT(writable); i++) {
+		char path[PLACE_MAX];
+
+		name_place(path, plan, i);
+		if (mkdir(path, writable[i].mode) < 0 || chown(path, owner, owner) < 0)
+			return err_sys(err, errno, "writable directory %s", writable[i].path);
+	}
+	return 0;
 }
 
 static int mount_disk(const struct box_plan *plan, struct err *err)
@@ -89,6 +123,11 @@ static int mount_disk(const struct box_plan *plan, struct err *err)
 	_close_ int disk = make_disk(plan, err);
 	int r = disk < 0 ? disk : mounts_attach(disk, DISK, err);
 
+	if (r == 0 && has_room(plan))
+		r = mkdir(ROOM, 0700) < 0 ? err_sys(err, errno, "room of a box")
+					  : mounts_attach(plan->room_fd, ROOM, err);
+	if (r == 0)
+		r = make_places(plan, err);
 	return r < 0 ? r : layers_attach(plan, err);
 }
 
@@ -102,29 +141,33 @@ static int mount_overlay(const struct box_plan *plan, const struct overlay *o, s
 	bool nodev = plan->n_layers > 0 || !o->lower || strcmp(o->lower, "/") != 0;
 	unsigned attrs = MOUNT_ATTR_NOSUID | (o->upper ? 0 : MOUNT_ATTR_RDONLY) |
 			 (nodev ? MOUNT_ATTR_NODEV : 0);
-	char dirs[LOWER_MAX], work[64];
+	char dirs[LOWER_MAX], work[PLACE_MAX];
+	/* What a box has on disk ends with it: nobody needs it written there, and a box must not
+	 * make the machine wait for its disk. */
 	struct fs_option options[] = { { "lowerdir", dirs },
 				       { "upperdir", o->upper },
 				       { "workdir", work },
-				       { "userxattr", NULL } };
+				       { "userxattr", NULL },
+				       { "volatile", NULL } };
+	size_t count = !o->upper ? 1 : has_room(plan) ? 5 : 4;
 	_close_ int fd = -1;
 	int r = layers_below(plan, o, dirs, sizeof(dirs), err);
 
 	if (r < 0)
 		return r;
-	(void)str_format(work, sizeof(work), WORK "%s", o->name);
-	fd = mounts_new("overlay", options, o->upper ? 4 : 1, attrs, err);
+	name_work(work, plan, o->name);
+	fd = mounts_new("overlay", options, count, attrs, err);
 	if (fd >= 0 && plan->n_layers > 0 && chdir(BOX_STAGE) < 0)
 		return err_sys(err, errno, "leave the layers");
 	return fd < 0 ? fd : mounts_attach(fd, o->path, err);
 }
 
-static int make_layer(const char *name, uid_t owner, struct err *err)
+static int make_layer(const struct box_plan *plan, const char *name, uid_t owner, struct err *err)
 {
-	char top[64], work[64];
+	char top[PLACE_MAX], work[PLACE_MAX];
 
-	(void)str_format(top, sizeof(top), UPPER "%s", name);
-	(void)str_format(work, sizeof(work), WORK "%s", name);
+	name_upper(top, plan, name);
+	name_work(work, plan, name);
 	if (mkdir(top, 0755) < 0 || chown(top, owner, owner) < 0 || mkdir(work, 0755) < 0)
 		return err_sys(err, errno, "copy-on-write layer");
 	return 0;
@@ -134,16 +177,20 @@ static int make_layer(const char *name, uid_t owner, struct err *err)
  * in them; files of the layers below keep an owner that is nobody in the box. */
 static int make_upper(const struct box_plan *plan, struct err *err)
 {
-	static const char *const dirs[] = { UPPER "root/etc", UPPER "root/opt", UPPER "root/root",
-					    UPPER "root/srv", UPPER "root/var" };
+	static const char *const dirs[] = { "root/etc", "root/opt", "root/root", "root/srv",
+					    "root/var" };
 	uid_t owner = plan->rootless ? owner_id(plan) : plan->nested ? 0 : plan->uid_base;
-	int r = make_layer("root", owner, err);
+	int r = make_layer(plan, "root", owner, err);
 
-	for (size_t i = 0; i < COUNT(dirs) && r == 0; i++)
-		if (mkdir(dirs[i], 0755) < 0 || chown(dirs[i], owner, owner) < 0)
+	for (size_t i = 0; i < COUNT(dirs) && r == 0; i++) {
+		char path[PLACE_MAX];
+
+		name_upper(path, plan, dirs[i]);
+		if (mkdir(path, 0755) < 0 || chown(path, owner, owner) < 0)
 			r = err_sys(err, errno, "copy-on-write layer");
+	}
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++)
-		r = make_layer(system_dirs[i] + 1, owner, err);
+		r = make_layer(plan, system_dirs[i] + 1, owner, err);
 	return r;
 }
 
@@ -207,17 +254,19 @@ static int narrow_root(const struct box_plan *plan, struct err *err)
 static int mount_root(const struct box_plan *plan, struct err *err)
 {
 	bool upper = plan->flags & TEMPLATE_WRITABLE_ROOT;
+	char top[PLACE_MAX];
 	int r = upper ? make_upper(plan, err) : 0;
 
 	if (r < 0)
 		return r;
 	if (mkdir(NOTHING, 0755) < 0)
 		return err_sys(err, errno, "empty layer");
+	name_upper(top, plan, "root");
 	r = mount_overlay(plan,
 			  &(struct overlay){ .name = "root",
 					     .lower = "/",
 					     .second = plan->root == ROOT_DIR ? BOX_LOWER : NULL,
-					     .upper = upper ? UPPER "root" : NULL,
+					     .upper = upper ? top : NULL,
 					     .path = BOX_STAGE },
 			  err);
 	if (r == 0 && chdir(BOX_STAGE) < 0)
@@ -225,9 +274,8 @@ static int mount_root(const struct box_plan *plan, struct err *err)
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0 && plan->root == ROOT_HOST; i++) {
 		const char *name = system_dirs[i] + 1;
 		struct stat st;
-		char top[32];
 
-		(void)str_format(top, sizeof(top), UPPER "%s", name);
+		name_upper(top, plan, name);
 		if (lstat(system_dirs[i], &st) == 0 && S_ISDIR(st.st_mode))
 			r = mount_overlay(plan,
 					  &(struct overlay){ .name = name,
@@ -268,12 +316,14 @@ static int mount_devices(const struct box_plan *plan, struct err *err)
 
 static int mount_place(const struct box_plan *plan, size_t i, struct err *err)
 {
-	char from[32], work[32];
+	char from[PLACE_MAX], work[PLACE_MAX];
 	const char *name = writable[i].name;
 
-	(void)str_format(from, sizeof(from), DISK "/%s", name);
-	(void)str_format(work, sizeof(work), WORK "%s", name);
-	if (plan->n_layers == 0 || !writable[i].is_kept)
+	name_place(from, plan, i);
+	name_work(work, plan, name);
+	/* An overlay also hides what a file system on disk offers beside files: who could make
+	 * subvolumes in a room would have what no limit counts. */
+	if (!writable[i].is_kept || (plan->n_layers == 0 && !has_room(plan)))
 		return mounts_bind(from, writable[i].path, err);
 	if (mkdir(work, 0755) < 0)
 		return err_sys(err, errno, "copy-on-write layer");

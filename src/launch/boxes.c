@@ -37,6 +37,7 @@ struct box *boxes_free(struct launch *l, struct box *b)
 	}
 	(void)fd_close(b->listener);
 	b->disk = disk_use_free(l, b->disk);
+	room_drop(l, b);
 	cell_return(l, &b->cell);
 	if (!l->closing)
 		(void)netns_recycle(&l->netns, TAKE_FD(b->net_fd));
@@ -319,7 +320,7 @@ static int start_plain(struct launch *l, struct box *b, struct err *err)
 static int start(struct launch *l, struct box *b, struct err *err)
 {
 	/* A warm interpreter's box begins with what the interpreter sees. */
-	bool has_own = b->disk || sysdirs_are_for(l, &b->tmpl->spec);
+	bool has_own = b->disk || b->has_room || sysdirs_are_for(l, &b->tmpl->spec);
 	int r = has_own ? -EAGAIN : start_by(l, b, zygote_spawn, err);
 
 	return r == -EAGAIN ? start_plain(l, b, err) : r;
@@ -333,6 +334,8 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 	fill_plan(l, b, limits);
 	r = cell_take(l, limits, &b->cell, err);
 	b->plan.uid_base = b->cell.uid_base;
+	if (r == 0)
+		r = room_make(l, b, err);
 	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);
 }
 
@@ -349,7 +352,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	b->source.ready = building;
 	b->tmpl = t;
 	b->generation = t->generation;
-	b->sock = b->net_fd = b->pidfd = b->listener = -1;
+	b->sock = b->net_fd = b->pidfd = b->listener = b->room_fd = -1;
 	b->cell = CELL_NONE;
 	if (claim) {
 		b->claim_id = claim->id;

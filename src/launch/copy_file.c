@@ -19,9 +19,10 @@
 
 #define CHUNK (64u << 20)
 #define LARGE (1 << 20)
-#define ALIGNED (64u << 10)   /* whatever the size of a page */
-#define NAMES_MAX (64u << 10) /* the kernel gives no longer list */
-#define VALUE_MAX (64u << 10) /* nor a longer value */
+#define SHARED_MIN (128 << 10) /* to share blocks, they have to be on disk: worth it for many */
+#define ALIGNED (64u << 10)    /* whatever the size of a page */
+#define NAMES_MAX (64u << 10)  /* the kernel gives no longer list */
+#define VALUE_MAX (64u << 10)  /* nor a longer value */
 #define OVERLAY "user.overlay."
 #define OPAQUE OVERLAY "opaque"
 
@@ -123,8 +124,11 @@ static ssize_t copy_mapped(int from, int to, off_t at, size_t n)
 static ssize_t copy_some(int from, int to, off_t at, size_t n)
 {
 	off_t in = at, out = at;
-	ssize_t done = copy_file_range(from, &in, to, &out, n, 0);
+	ssize_t done;
 
+	if (n < SHARED_MIN)
+		return copy_mapped(from, to, at, n);
+	done = copy_file_range(from, &in, to, &out, n, 0);
 	if (done >= 0 || (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP))
 		return done < 0 ? -errno : done;
 	return copy_mapped(from, to, at, n);
@@ -156,7 +160,7 @@ static int copy_data(struct copy *c, int from, int to, const struct stat *st)
 		return -errno;
 	if (st->st_size == 0)
 		return 0;
-	if (ioctl(to, FICLONE, from) == 0)
+	if (st->st_size >= SHARED_MIN && ioctl(to, FICLONE, from) == 0)
 		return copy_count(c, (uint64_t)st->st_blocks * 512, 0);
 	while (r == 0 && (at = lseek(from, at, SEEK_DATA)) >= 0) {
 		hole = lseek(from, at, SEEK_HOLE);

@@ -15,7 +15,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "launch/copy.h"
-#include "launch/job.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
 
@@ -33,20 +32,6 @@ static int open_place(const struct launch *l, const char *name, struct err *err)
 	return fd < 0 ? err_sys(err, errno, "directory of %s", name) : mounts_reopen(fd, err);
 }
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-	return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-/* What was half-made when an earlier launcher ended. */
-static int retire(void *arg, int dir, const char *name)
-{
-	(void)arg;
-	if (has_prefix(name, DISK_NEW) && id_is_valid(name + strlen(DISK_NEW)))
-		(void)disk_discard(dir, name + strlen(DISK_NEW), true);
-	return 0;
-}
-
 static int load(void *arg, int dir, const char *name)
 {
 	struct launch *l = arg;
@@ -59,6 +44,7 @@ static int load(void *arg, int dir, const char *name)
 		(void)disk_discard(dir, name, false);
 		return 0;
 	}
+	layer.dir = dir;
 	return disk_add(l, &layer, NULL);
 }
 
@@ -69,7 +55,7 @@ static struct layer *find_any(const struct launch *l, const char *id)
 
 static int remove_layer(struct launch *l, struct layer *layer, struct err *err)
 {
-	int r = disk_discard(l->disk.layers, layer->id, false);
+	int r = disk_discard(layer->dir, layer->id, false);
 
 	if (r < 0)
 		return err_sys(err, r, "layer %s", layer->id);
@@ -113,11 +99,11 @@ int disk_open(struct launch *l, struct err *err)
 	if (r >= 0)
 		r = l->disk.volumes = open_place(l, "volumes", err);
 	if (r >= 0)
-		r = copy_each_name(l->disk.layers, retire, NULL, err);
-	if (r >= 0)
-		r = copy_each_name(l->disk.volumes, retire, NULL, err);
+		r = disk_retire(l, err);
 	if (r >= 0)
 		r = copy_each_name(l->disk.layers, load, l, err);
+	if (r >= 0 && l->rooms.layers >= 0)
+		r = copy_each_name(l->rooms.layers, load, l, err);
 	if (r < 0)
 		return r;
 	count_adopted(l);
@@ -141,6 +127,11 @@ int disk_check(const struct launch *l, struct err *err)
 		return 0;
 	return err_set(err, EOPNOTSUPP,
 		       "layers and volumes need a launcher with a state directory");
+}
+
+int disk_layers(const struct launch *l)
+{
+	return l->rooms.are_used ? l->rooms.layers : l->disk.layers;
 }
 
 struct layer *disk_find(const struct launch *l, const char *id)
@@ -196,79 +187,6 @@ int disk_add(struct launch *l, const struct layer *layer, struct err *err)
 		return 0;
 	free(mine);
 	return err_set(err, ENOSPC, "no more than %d layers", LAYERS_IN_ALL);
-}
-
-int disk_discard(int dir, const char *id, bool half)
-{
-	char from[DISK_NAME_SIZE], to[DISK_NAME_SIZE];
-
-	disk_name(from, half ? DISK_NEW : "", id);
-	disk_name(to, DISK_OLD, id);
-	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
-}
-
-static int remove_old(void *arg, int dir, const char *name)
-{
-	struct job_result *ret = arg;
-
-	/* What cannot be removed is tried again one day. */
-	if (has_prefix(name, DISK_OLD) && copy_remove(dir, name, NULL) == 0)
-		ret->inodes++;
-	return 0;
-}
-
-static int sweep(const void *arg, struct job_result *ret, int *ret_fds, size_t *ret_nfds,
-		 struct err *err)
-{
-	int r = 0;
-
-	(void)arg;
-	(void)ret_fds;
-	(void)ret_nfds;
-	for (int i = 0; i < 2 && r == 0; i++)
-		r = copy_each_name(JOB_FD + i, remove_old, ret, err);
-	return r;
-}
-
-static int find_old(void *arg, int dir, const char *name)
-{
-	(void)dir;
-	*(bool *)arg |= has_prefix(name, DISK_OLD);
-	return 0;
-}
-
-static bool has_old(const struct launch *l)
-{
-	bool found = false;
-
-	(void)copy_each_name(l->disk.layers, find_old, &found, NULL);
-	(void)copy_each_name(l->disk.volumes, find_old, &found, NULL);
-	return found;
-}
-
-static void swept(struct launch *l, struct job *j, const struct job_result *r, int *fds,
-		  size_t nfds)
-{
-	(void)j;
-	(void)fds;
-	(void)nfds;
-	l->disk.sweeping = false;
-	if (r->code == 0 && r->inodes > 0) /* more may have come meanwhile */
-		disk_sweep(l);
-}
-
-void disk_sweep(struct launch *l)
-{
-	struct job j = { .done = swept };
-	int fds[] = { l->disk.layers, l->disk.volumes };
-	struct err err = { 0 };
-
-	if (l->disk.sweeping || l->closing || !has_old(l))
-		return;
-	if (job_start(l, &j, sweep, NULL, fds, 2, &err) < 0)
-		log_warn("launch", "dropped layers stay for now: %s", err.text);
-	else
-		l->disk.sweeping = true;
 }
 
 int disk_use_layers(struct launch *l, struct disk_use *u, const struct layer_list *layers,
@@ -341,15 +259,16 @@ struct disk_use *disk_use_free(struct launch *l, struct disk_use *u)
 
 int disk_mount_layer(struct launch *l, const char *id, struct cell *cell, struct err *err)
 {
+	const struct layer *layer = find_any(l, id);
 	_close_ int tree = -1;
-	int r = cell_layer_ns(l, cell, err);
+	int r = layer ? cell_layer_ns(l, cell, err) : err_set(err, ENOENT, "no layer '%s'", id);
 
 	if (r < 0)
 		return r;
 	/* A mount can be copied only by who is where it is. */
 	if (setns(l->view_ns, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "enter the machine's mounts");
-	tree = mounts_clone(l->disk.layers, id, 0, err);
+	tree = mounts_clone(layer->dir, id, 0, err);
 	if (tree < 0)
 		return tree;
 	r = mounts_map(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,

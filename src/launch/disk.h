@@ -35,6 +35,7 @@ struct layer {
 	uint64_t bytes;
 	uint32_t inodes, skipped;
 	bool whole;
+	int dir;        /* borrowed: where it lies */
 	unsigned users; /* boxes and templates */
 	bool is_doomed; /* dropped: goes with the last box that waited in vain */
 };
@@ -64,6 +65,9 @@ void disk_close(struct launch *l);
 /* 0, or -EOPNOTSUPP and a sentence. */
 int disk_check(const struct launch *l, struct err *err);
 struct layer *disk_find(const struct launch *l, const char *id); /* not one that is doomed */
+/* Where new layers go: into the image if boxes write there (room.h), so that files can be shared.
+ */
+int disk_layers(const struct launch *l);
 /* -EBUSY while a template or a claimed box has it. */
 int disk_drop_layer(struct launch *l, struct layer *layer, struct err *err);
 /* A layer that is now whole. */
@@ -72,6 +76,8 @@ int disk_add(struct launch *l, const struct layer *layer, struct err *err);
 void disk_sweep(struct launch *l);
 /* dir/<id> becomes what disk_sweep() removes; `half`: dir/.new.<id>. */
 int disk_discard(int dir, const char *id, bool half);
+/* At the start: discards what was half-made when an earlier launcher ended. */
+int disk_retire(struct launch *l, struct err *err);
 /* -ENOENT when a layer is not there, -EINVAL when there are too many; counts each as used. */
 int disk_use_layers(struct launch *l, struct disk_use *u, const struct layer_list *layers,
 		    struct err *err);

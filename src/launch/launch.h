@@ -17,6 +17,7 @@
 #include "launch/ids.h"
 #include "launch/netns.h"
 #include "launch/poolsize.h"
+#include "launch/room.h"
 #include "launch/seccomp.h"
 #include "launch/state.h"
 #include "spec/launch.h"
@@ -90,6 +91,8 @@ struct box {
 	bool held;             /* stands still for a snapshot, whatever `frozen` says */
 	uint32_t generation;   /* of its template */
 	struct disk_use *disk; /* owned: layers and volumes; NULL: none */
+	bool has_room;         /* room.h */
+	int room_fd;           /* owned: the mount of it, until the box has it; -1 */
 	char tag[TAG_MAX + 1]; /* the client's name of it */
 	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
 	int listener;          /* owned: the socket that it gets at the claim; -1: none yet */
@@ -126,6 +129,7 @@ struct launch {
 	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
 	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
 	struct disk disk;
+	struct rooms rooms;
 	struct list jobs; /* of struct job, owned: job.h */
 	unsigned job_count;
 };

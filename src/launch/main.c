@@ -26,6 +26,7 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "launch/btrfs.h"
 #include "launch/image.h"
 #include "launch/job.h"
 #include "launch/landlock.h"
@@ -42,7 +43,8 @@
 
 struct options {
 	uint32_t fd, spare_netns, spare_cgroups;
-	uint32_t state; /* a directory's descriptor; 0: none */
+	uint32_t state;        /* a directory's descriptor; 0: none */
+	uint64_t layers_bytes; /* of an image that boxes write to; 0: they write to memory */
 	struct cgroups_options cgroup;
 };
 
@@ -229,6 +231,8 @@ static int setup(struct launch *l, const struct options *o, struct err *err)
 	if (r == 0)
 		r = own_mounts(l, err);
 	if (r == 0)
+		r = rooms_open(l, o->layers_bytes, err);
+	if (r == 0)
 		r = disk_open(l, err);
 	if (r == 0)
 		r = netns_init(&l->netns, l->proc_fd, o->spare_netns, err);
@@ -291,7 +295,7 @@ static bool idle_work(struct launch *l, uint64_t idle_ms)
 {
 	if (pool_refill(l, idle_ms >= QUIET_MS))
 		return true;
-	if (idle_ms >= QUIET_MS && cell_cool(l))
+	if (rooms_tidy(l, idle_ms >= CALM_MS) || (idle_ms >= QUIET_MS && cell_cool(l)))
 		return true;
 	/* A client that wants one box only is not made to wait for more. */
 	return idle_ms >= CALM_MS && (l->claims > 1 || pool_is_active(l)) &&
@@ -304,7 +308,7 @@ static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
 		return 0;
 	if (idle_ms < CALM_MS)
 		return idle_ms < QUIET_MS ? QUIET_MS : CALM_MS;
-	return pool_is_active(l) || l->cooling_count > 0 ? POOL_TICK_MS : -1;
+	return pool_is_active(l) || l->cooling_count > 0 || l->rooms.left > 0 ? POOL_TICK_MS : -1;
 }
 
 static void serve(struct launch *l)
@@ -352,6 +356,7 @@ static void teardown(struct launch *l)
 	if (l->view_ns >= 0)
 		(void)setns(l->view_ns, CLONE_NEWNS);
 	disk_close(l);
+	rooms_close(l);
 	netns_done(&l->netns);
 	ids_done(&l->ids);
 	state_close(&l->state);
@@ -379,7 +384,7 @@ static struct launch *launch_create(int sock)
 		l->templates[i].mount_ns = -1;
 		list_init(&l->templates[i].ready);
 	}
-	l->disk.layers = l->disk.volumes = -1;
+	l->disk.layers = l->disk.volumes = l->rooms.layers = l->rooms.rooms = -1;
 	list_init(&l->jobs);
 	l->by_pid = map_create(BOXES_MAX);
 	l->by_id = map_create(BOXES_MAX);
@@ -414,6 +419,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "spare-netns", required_argument, NULL, 'n' },
 		{ "spare-cgroups", required_argument, NULL, 'g' },
 		{ "state", required_argument, NULL, 's' },
+		{ "layers", required_argument, NULL, 'l' },
 		{ 0 },
 	};
 	int c, r = 0;
@@ -429,6 +435,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 			r = parse_u32(optarg, 0, CELL_STOCK_MAX, &o->spare_cgroups);
 		else if (c == 's')
 			r = parse_u32(optarg, 3, 1u << 20, &o->state);
+		else if (c == 'l')
+			r = parse_u64(optarg, BTRFS_MIN_BYTES, 1ull << 50, &o->layers_bytes);
 		else
 			r = -EINVAL;
 	}
@@ -446,7 +454,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr,
 			      "holt-launch is started by holt; it takes --fd N and the options "
 			      "--cgroup auto|v1|v2|none, --spare-netns N, --spare-cgroups N, "
-			      "--state N\n");
+			      "--state N, --layers BYTES\n");
 		return 2;
 	}
 	(void)fd_cloexec((int)o.fd, true);

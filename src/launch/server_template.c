@@ -80,12 +80,15 @@ static int use_layers(struct launch *l, const struct template_spec *spec, struct
 /* The lowest layer of a root of layers: an image, like a directory. */
 static int open_image(const struct launch *l, const struct template_spec *spec, struct err *err)
 {
+	const struct layer *lowest = disk_find(l, spec->layers.ids[0]);
 	char path[ID_LEN + sizeof("/root")];
 	int fd;
 
-	(void)str_format(path, sizeof(path), "%s/root", spec->layers.ids[0]);
-	fd = openat(l->disk.layers, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? err_sys(err, errno, "layer %s has no root", spec->layers.ids[0]) : fd;
+	if (!lowest)
+		return err_set(err, ENOENT, "no layer '%s'", spec->layers.ids[0]);
+	(void)str_format(path, sizeof(path), "%s/root", lowest->id);
+	fd = openat(lowest->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(err, errno, "layer %s has no root", lowest->id) : fd;
 }
 
 /* Its mount namespace. */

@@ -32,7 +32,8 @@
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define LINKS "links"
 
-enum { FD_LAYERS = JOB_FD, FD_MOUNTS, FD_PROC };
+/* FD_OTHERS: layers that do not lie where new ones go. FD_DISK: the box's room, or its mounts. */
+enum { FD_LAYERS = JOB_FD, FD_OTHERS, FD_DISK, FD_PROC };
 
 /* Where a box writes, and as what a layer has it. */
 static const struct place {
@@ -56,6 +57,7 @@ static const struct place {
 struct order {
 	char id[ID_LEN + 1];
 	uint32_t flags;
+	bool has_room;
 	pid_t stopped; /* the box stands still by a signal to this one; 0: frozen */
 	struct copy_plan plan, below_plan; /* for what the box wrote, and for what is below */
 	uint32_t n_below;                  /* layers to take along, bottom first */
@@ -167,6 +169,8 @@ static int copy_below(const struct order *o, int to, struct job_result *ret, str
 	for (uint32_t n = 0; n < o->n_below && r == 0; n++) {
 		_close_ int from = openat(FD_LAYERS, o->below[n], DIR_FLAGS);
 
+		if (from < 0 && errno == ENOENT)
+			from = openat(FD_OTHERS, o->below[n], DIR_FLAGS);
 		if (from < 0)
 			return err_sys(err, errno, "layer %s", o->below[n]);
 		for (size_t i = 0; i < COUNT(places) && r == 0; i++) {
@@ -187,7 +191,7 @@ static int copy_box(const struct order *o, int to, struct job_result *ret, struc
 	int r = o->stopped ? still_wait(FD_PROC, o->stopped, err) : 0;
 
 	if (r == 0)
-		r = disk = open_disk(FD_MOUNTS, err);
+		r = disk = o->has_room ? FD_DISK : open_disk(FD_DISK, err);
 	r = r < 0 ? r : 0;
 
 	for (size_t i = 0; i < COUNT(places) && r == 0; i++)
@@ -293,6 +297,7 @@ static void taken(struct launch *l, struct job *j, const struct job_result *r, i
 	if (b)
 		release(l, b);
 	layer.whole = j->flags & SNAPSHOT_WHOLE;
+	layer.dir = disk_layers(l);
 	(void)str_copy(layer.id, sizeof(layer.id), j->id);
 	if (r->code < 0)
 		(void)err_set(&err, -r->code, "%s", r->text);
@@ -300,7 +305,7 @@ static void taken(struct launch *l, struct job *j, const struct job_result *r, i
 		(void)disk_add(l, &layer, &err);
 	if (err.code) {
 		/* One that was killed has left something. */
-		if (disk_discard(l->disk.layers, j->id, r->code < 0) == 0)
+		if (disk_discard(layer.dir, j->id, r->code < 0) == 0)
 			disk_sweep(l);
 		server_failed(l, j->request, &err);
 		return;
@@ -338,6 +343,9 @@ static void bound(const struct launch *l, const struct box *b, struct order *o)
 	/* What is below was bounded when it was made; the box comes on top of it. */
 	o->below_plan =
 		(struct copy_plan){ .max_bytes = UINT64_MAX / 4, .max_inodes = UINT32_MAX / 4 };
+	/* There inodes are bounded by the bytes that they take. */
+	if (b->has_room)
+		o->plan.max_inodes = UINT32_MAX / 4;
 	if (o->n_below > 0) {
 		o->plan.max_bytes += o->below_plan.max_bytes;
 		o->plan.max_inodes += o->below_plan.max_inodes;
@@ -348,13 +356,26 @@ static void bound(const struct launch *l, const struct box *b, struct order *o)
 	o->below_plan.ids = (struct copy_ids){ LAYER_BASE, LAYER_BASE, BOX_ID_COUNT };
 }
 
+static int open_mounts(const struct launch *l, const struct box *b, struct err *err)
+{
+	char path[32];
+	int fd;
+
+	(void)str_format(path, sizeof(path), "%d/ns/mnt", (int)b->pid);
+	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES && l->rootless)
+		return err_set(err, EOPNOTSUPP,
+			       "its box was made before a restart: without root nobody can look "
+			       "into it any more");
+	return fd < 0 ? err_sys(err, errno, "mounts of a box") : fd;
+}
+
 int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *s, uint32_t request,
 		   struct err *err)
 {
-	struct order o = { .flags = s->flags };
+	struct order o = { .flags = s->flags, .has_room = b->has_room };
 	struct job j = { .done = taken, .request = request };
-	_close_ int mounts = -1;
-	char path[32];
+	_close_ int disk = -1;
 	int r = disk_check(l, err);
 
 	if (r < 0)
@@ -363,14 +384,9 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 		return err_set(err, EEXIST, "layer %s is there already", s->layer_id);
 	if (job_find(l, NULL, b->id))
 		return err_set(err, EBUSY, "another snapshot of the box is being taken");
-	(void)str_format(path, sizeof(path), "%d/ns/mnt", (int)b->pid);
-	mounts = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (mounts < 0 && errno == EACCES && l->rootless)
-		return err_set(err, EOPNOTSUPP,
-			       "its box was made before a restart: without root nobody can look "
-			       "into it any more");
-	if (mounts < 0)
-		return err_sys(err, errno, "mounts of a box");
+	r = disk = b->has_room ? room_open(l, b, err) : open_mounts(l, b, err);
+	if (r < 0)
+		return r;
 	order_below(b, &o);
 	bound(l, b, &o);
 	(void)str_copy(o.id, sizeof(o.id), s->layer_id);
@@ -380,9 +396,12 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 	o.stopped = still_is_by_signal(l) ? b->pid : 0;
 	r = hold(l, b, o.flags, err);
 	if (r == 0) {
-		int fds[] = { l->disk.layers, mounts, l->proc_fd };
+		int fds[] = { disk_layers(l), l->rooms.are_used ? l->disk.layers : l->rooms.layers,
+			      disk, l->proc_fd };
 
-		r = job_start(l, &j, take, &o, fds, 3, err);
+		if (fds[1] < 0)
+			fds[1] = fds[0];
+		r = job_start(l, &j, take, &o, fds, 4, err);
 		if (r < 0)
 			release(l, b);
 	}

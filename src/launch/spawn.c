@@ -25,7 +25,8 @@
 
 /* What the new process works with; descriptors are borrowed. */
 enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
-#define FDS_MAX (FD_COUNT + LAYERS_MAX + 1 + VOLUMES_MAX) /* layers and volumes follow */
+/* Layers, volumes and a room follow. */
+#define FDS_MAX (FD_COUNT + LAYERS_MAX + 1 + VOLUMES_MAX + 1)
 
 struct order {
 	struct box_plan plan;
@@ -127,16 +128,18 @@ static int keep_only(int sock, struct launch *l)
 
 static size_t count_fds(const struct box_plan *plan)
 {
-	return (size_t)FD_COUNT + plan->n_layers + plan->n_volumes;
+	return (size_t)FD_COUNT + plan->n_layers + plan->n_volumes + (plan->room_fd ? 1 : 0);
 }
 
-/* What layers and volumes are called here. */
+/* What layers, volumes and a room are called here. */
 static void number_fds(struct box_plan *plan, const int fds[FDS_MAX])
 {
 	for (int i = 0; i < plan->n_layers; i++)
 		plan->layer_fds[i] = fds[FD_COUNT + i];
 	for (int i = 0; i < plan->n_volumes; i++)
 		plan->volume_fds[i] = fds[FD_COUNT + plan->n_layers + i];
+	if (plan->room_fd)
+		plan->room_fd = fds[FD_COUNT + plan->n_layers + plan->n_volumes];
 }
 
 /* Waits in its cgroup for orders. */
@@ -261,11 +264,14 @@ static int add_disk(struct launch *l, struct box *b, struct box_plan *plan, int 
 		(void)str_copy(plan->volume_paths[plan->n_volumes++], VOLUME_PATH_MAX + 1,
 			       u->volumes[i].path);
 	}
-	if (r < 0)
+	if (r < 0) {
 		drop_disk(plan, fds);
-	else
-		number_fds(plan, fds);
-	return r < 0 ? r : 0;
+		return r;
+	}
+	if (b->room_fd >= 0)
+		fds[FD_COUNT + plan->n_layers + plan->n_volumes] = plan->room_fd = b->room_fd;
+	number_fds(plan, fds);
+	return 0;
 }
 
 int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
@@ -287,5 +293,6 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 		return err_sys(err, (int)pid, "new process with its namespaces");
 	b->pid = (pid_t)pid;
 	b->cell.user_ns = fd_close(b->cell.user_ns); /* kept by the box */
+	b->room_fd = fd_close(b->room_fd);
 	return 0;
 }

@@ -19,6 +19,7 @@ struct launcher_options {
 	unsigned spare_netns, spare_cgroups; /* stock kept ahead; 0: default */
 	bool persistent; /* claimed boxes outlive the launcher and us, recorded in state_fd */
 	int state_fd; /* borrowed: a directory of the launcher's user alone; only if persistent */
+	uint64_t layers_bytes; /* boxes write to an image of this size; 0: to memory */
 };
 
 /* Starts the program as our child; the other end of its socket is the caller's. */

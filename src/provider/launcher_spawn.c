@@ -49,10 +49,10 @@ static int find_program(char *dst, size_t size, struct err *err)
 		       self);
 }
 
-#define ARGS_MAX 12
+#define ARGS_MAX 14
 struct args {
 	const char *argv[ARGS_MAX];
-	char netns[16], cgroups[16];
+	char netns[16], cgroups[16], layers[24];
 };
 
 static void build_args(struct args *a, const struct launcher_options *o, const char *program)
@@ -77,6 +77,12 @@ static void build_args(struct args *a, const struct launcher_options *o, const c
 		(void)str_format(a->cgroups, sizeof(a->cgroups), "%u", o->spare_cgroups);
 		a->argv[n++] = "--spare-cgroups";
 		a->argv[n++] = a->cgroups;
+	}
+	if (o->layers_bytes) {
+		(void)str_format(a->layers, sizeof(a->layers), "%llu",
+				 (unsigned long long)o->layers_bytes);
+		a->argv[n++] = "--layers";
+		a->argv[n++] = a->layers;
 	}
 	a->argv[n] = NULL;
 }

@@ -21,12 +21,28 @@
 #include "launch/cgroup_parse.h"
 #include "launch/process.h"
 
+/* In memory, unless the test is run to see that all holds on disk too. */
+static uint64_t layers_bytes(void)
+{
+	const char *text = getenv("HOLT_TEST_LAYERS");
+	uint64_t v = 0;
+
+	assert_true(!text || parse_u64(text, 0, UINT64_MAX, &v) == 0);
+	return v;
+}
+
+bool rig_is_on_disk(void)
+{
+	return layers_bytes() > 0;
+}
+
 static int try_start(struct rig *r)
 {
 	struct launcher_options o = { .program = getenv("HOLT_LAUNCH"),
 				      .cgroup = r->cgroup,
 				      .persistent = true,
-				      .state_fd = r->dir_fd };
+				      .state_fd = r->dir_fd,
+				      .layers_bytes = layers_bytes() };
 	struct template_spec host = { .id = HOST, .preload = "" };
 	int e = launcher_start(&o, &r->launcher, &r->err);
 
@@ -48,6 +64,8 @@ static void remove_dir(struct rig *r)
 		(void)unlinkat(r->dir_fd, own[i], 0);
 	(void)unlinkat(r->dir_fd, "layers", AT_REMOVEDIR);
 	(void)unlinkat(r->dir_fd, "volumes", AT_REMOVEDIR);
+	(void)unlinkat(r->dir_fd, "image", AT_REMOVEDIR);
+	(void)unlinkat(r->dir_fd, "layers.img", 0);
 	r->dir_fd = fd_close(r->dir_fd);
 	assert_int_equal(rmdir(r->dir), 0);
 }
@@ -248,7 +266,8 @@ int rig_count_files(const struct rig *r)
 	while ((e = readdir(d)))
 		n += e->d_name[0] != '.' && strcmp(e->d_name, "lock") != 0 &&
 		     strcmp(e->d_name, "instance") != 0 && strcmp(e->d_name, "layers") != 0 &&
-		     strcmp(e->d_name, "volumes") != 0;
+		     strcmp(e->d_name, "volumes") != 0 && strcmp(e->d_name, "image") != 0 &&
+		     strcmp(e->d_name, "layers.img") != 0;
 	(void)closedir(d);
 	return n;
 }

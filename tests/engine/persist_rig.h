@@ -36,6 +36,7 @@ bool rig_open(struct rig *r, const char *cgroup);
 /* Nothing of any box may be left: processes, groups, files. */
 void rig_close(struct rig *r);
 
+bool rig_is_on_disk(void);     /* what boxes write */
 void rig_start(struct rig *r); /* with the template HOST */
 void rig_kill(struct rig *r);  /* as the kernel would: no chance to clear up */
 void rig_stop(struct rig *r);  /* as a client that goes */
