@@ -12,6 +12,14 @@ void e2b_context_list(struct api_call *c);
 void e2b_context_delete(struct api_call *c);
 void e2b_context_restart(struct api_call *c);
 void e2b_execute(struct api_call *c);
+/* process.c, process_control.c */
+void e2b_process_start(struct api_call *c);
+void e2b_process_connect(struct api_call *c);
+void e2b_process_list(struct api_call *c);
+void e2b_process_send_input(struct api_call *c);
+void e2b_process_close_stdin(struct api_call *c);
+void e2b_process_send_signal(struct api_call *c);
+void e2b_process_update(struct api_call *c);
 /* health.c */
 void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);

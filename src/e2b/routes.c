@@ -10,6 +10,7 @@
 		.route = { method, pattern, scope, flags }, .handle = handle_, __VA_ARGS__ \
 	}
 #define FILESYSTEM "/filesystem.Filesystem"
+#define PROCESS "/process.Process"
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static const struct api_route control[] = {
@@ -20,6 +21,20 @@ const struct api_route_table e2b_control_table = { control, COUNT(control) };
 static const struct api_route envd[] = {
 	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_envd_health, NULL,
 	    "Whether the sandbox is there"),
+	ROW("POST", PROCESS "/Start", SCOPE_EXEC, 0, e2b_process_start, NULL,
+	    "Runs a program, and follows it", .rate = ROUTE_RATE_EXEC),
+	ROW("POST", PROCESS "/Connect", SCOPE_EXEC, 0, e2b_process_connect, NULL,
+	    "Follows one that runs, or did", .rate = ROUTE_RATE_READ),
+	ROW("POST", PROCESS "/List", SCOPE_EXEC, 0, e2b_process_list, NULL, "Those that run",
+	    .rate = ROUTE_RATE_READ),
+	ROW("POST", PROCESS "/SendInput", SCOPE_EXEC, 0, e2b_process_send_input, NULL,
+	    "Writes to a program"),
+	ROW("POST", PROCESS "/CloseStdin", SCOPE_EXEC, 0, e2b_process_close_stdin, NULL,
+	    "Ends what it reads"),
+	ROW("POST", PROCESS "/SendSignal", SCOPE_EXEC, 0, e2b_process_send_signal, NULL,
+	    "Ends a program"),
+	ROW("POST", PROCESS "/Update", SCOPE_EXEC, 0, e2b_process_update, NULL,
+	    "Changes the size of a terminal"),
 	ROW("POST", FILESYSTEM "/Stat", SCOPE_FILE_READ, 0, e2b_stat, NULL, "What a file is",
 	    .rate = ROUTE_RATE_READ),
 	ROW("POST", FILESYSTEM "/ListDir", SCOPE_FILE_READ, 0, e2b_list_dir, NULL,
