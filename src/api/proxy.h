@@ -30,7 +30,8 @@ struct proxy_target {
 	const char *path; /* raw; borrowed from the request */
 	const char *query;
 	uint16_t port;
-	bool is_host; /* by host name */
+	bool is_host;     /* by host name */
+	const char *host; /* what the server is told of it instead; NULL: what the client says */
 	/* What the box's server is told instead of what the client says; NULL: no tracing */
 	const struct trace_context *trace;
 	const char *tracestate;

@@ -43,6 +43,9 @@ static const char *const not_for_the_box[] = {
 	"x-real-ip",
 	"x-request-id",
 	"x-holt-port-token",
+	"e2b-sandbox-id",
+	"e2b-sandbox-port",
+	"e2b-traffic-access-token",
 };
 
 /* Of a trace: who is part of it says them anew. */
@@ -181,7 +184,7 @@ static void put_ours(struct buf *b, const struct http_request *r, const struct p
 	const char *host = http_header(r, "host");
 
 	if (t->is_host)
-		put_field(b, "Host", host);
+		put_field(b, "Host", t->host ? t->host : host);
 	else
 		(void)buf_printf(b, "Host: localhost:%u\r\n", t->port);
 	if (strcmp(http_peer(r), "unix") != 0)

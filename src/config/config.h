@@ -27,6 +27,7 @@ struct config_list {
 
 /* The values of SETTING_CHOICE; the names are in settings.c. */
 enum config_cgroup { CONFIG_CGROUP_AUTO, CONFIG_CGROUP_V1, CONFIG_CGROUP_V2, CONFIG_CGROUP_NONE };
+enum config_place { CONFIG_MEMORY, CONFIG_DISK };
 
 enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_DOTENV, ORIGIN_ENV, ORIGIN_FLAG };
 
@@ -46,6 +47,7 @@ struct config {
 	uint32_t max_connections;
 	uint64_t max_json_bytes, max_body_bytes, body_timeout_ms;
 	bool metrics_public;
+	bool e2b_public_ports;
 	const char *domain; /* of ports by host name; NULL: none */
 	uint64_t port_answer_ms, port_idle_ms;
 	/* of packages: the index, and further hosts that it names; none: not configured */
@@ -74,6 +76,8 @@ struct config {
 	const char *admin_key_file; /* NULL: the first key is shown instead */
 	const char *user;           /* to become when started by root; NULL: not said */
 	int cgroup;                 /* enum config_cgroup */
+	int layers_on;              /* enum config_place */
+	uint64_t layers_bytes;      /* of the image, when that is the disk */
 	int log_format;             /* enum log_format */
 	int log_level;              /* enum log_level */
 	/* sandboxes */

@@ -11,6 +11,7 @@
 
 static const char *const cgroups[] = { "auto", "v1", "v2", "none", NULL };
 static const char *const formats[] = { "logfmt", "json", NULL };
+static const char *const places[] = { "memory", "disk", NULL };
 static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 
 /* name, NAME, flag, type, member of struct config, further columns */
@@ -48,6 +49,9 @@ static const struct setting table[] = {
 
 	ROW("domain", "DOMAIN", "domain", STRING, domain, .arg = "NAME", .max = 200,
 	    .help = "serve exposed ports as PORT-SANDBOX.NAME (none: by path only)"),
+	ROW("e2b_public_ports", "E2B_PUBLIC_PORTS", "e2b-public-ports", BOOL, e2b_public_ports,
+	    .standard = "true",
+	    .help = "ports of sandboxes made by E2B's protocol are open to who knows their id"),
 	ROW("port_answer_timeout", "PORT_ANSWER_TIMEOUT", "port-answer-timeout", DURATION,
 	    port_answer_ms, .arg = "TIME", .standard = "60s", .min = 1000, .max = 24 * MS_HOUR,
 	    .help = "how long a program inside may take to begin its answer"),
@@ -92,6 +96,13 @@ static const struct setting table[] = {
 	    .help = "account to become when started by root"),
 	ROW("cgroup", "CGROUP", "cgroup", CHOICE, cgroup, .arg = "KIND", .standard = "auto",
 	    .choices = cgroups, .help = "how limits are enforced"),
+	ROW("layers_on", "LAYERS_ON", "layers-on", CHOICE, layers_on, .arg = "PLACE",
+	    .standard = "memory", .choices = places,
+	    .help = "where sandboxes write; on disk they cost no memory and fork faster (root "
+		    "only)"),
+	ROW("layers_size", "LAYERS_SIZE", "layers-size", SIZE, layers_bytes, .arg = "SIZE",
+	    .standard = "32G", .min = 256 << 20, .max = 1ull << 50,
+	    .help = "disk for what all sandboxes write, with layers_on: disk"),
 	ROW("log_format", "LOG_FORMAT", "log-format", CHOICE, log_format, .arg = "FORMAT",
 	    .standard = "logfmt", .choices = formats, .help = "form of the log's lines"),
 	ROW("log_level", "LOG_LEVEL", "log-level", CHOICE, log_level, .arg = "LEVEL",

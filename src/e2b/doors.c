@@ -24,7 +24,7 @@ static const struct api_door code = {
 static const struct api_door port = {
 	.name = "port",
 	.claims = e2b_claims_port,
-	.refuse = e2b_refuse_rest,
+	.refuse = e2b_refuse_port,
 	.other = e2b_port,
 };
 

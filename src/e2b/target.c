@@ -16,13 +16,13 @@
 #include "e2b/e2b.h"
 #include "e2b/token.h"
 #include "net/http.h"
+#include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
 #include "json/jw.h"
 
 #define HEADER_ID "E2b-Sandbox-Id"
 #define HEADER_PORT "E2b-Sandbox-Port"
 #define HEADER_TOKEN "X-Access-Token"
-#define HEADER_TRAFFIC "E2b-Traffic-Access-Token"
 
 /* ---- what the headers or the host name ---- */
 
@@ -43,11 +43,23 @@ static bool find_header(struct api_call *c)
 	return true;
 }
 
-/* Other ports by host name are Holt's own: that door says who may (proxy_door.c). */
+/* Ports that were exposed, and those of sandboxes that were not made by this protocol, are Holt's
+ * own: that door says who may (proxy_door.c). */
+static bool is_holts(struct api_call *c)
+{
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox_info info;
+
+	if (!sb)
+		return true; /* which says nothing of whether there is one */
+	sandbox_info(sb, &info);
+	return info.note[0] == '\0' || port_find(sb, c->box_port);
+}
+
 static bool find_host(struct api_call *c)
 {
 	if (proxy_host_names(c, &c->box_port, c->box_id) &&
-	    (c->box_port == E2B_PORT_ENVD || c->box_port == E2B_PORT_CODE))
+	    (c->box_port == E2B_PORT_ENVD || c->box_port == E2B_PORT_CODE || !is_holts(c)))
 		return true;
 	c->box_id[0] = '\0';
 	return false;
@@ -221,7 +233,7 @@ static int check_signature(struct api_call *c, struct sandbox *sb, struct err *e
 static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
 {
 	const char *token = http_header(c->http, HEADER_TOKEN);
-	const char *traffic = http_header(c->http, HEADER_TRAFFIC);
+	const char *traffic = http_header(c->http, E2B_HEADER_TRAFFIC);
 
 	/* To its SDK the interpreter is one of the sandbox's ports: but for code it sends this
 	 * token alone. */
@@ -229,7 +241,7 @@ static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
 		if (e2b_token_is(c->api->deps.secret, E2B_TOKEN_TRAFFIC, c->box_id, traffic))
 			return 0;
 		return err_set(err, EACCES,
-			       "the token in " HEADER_TRAFFIC " is not this sandbox's");
+			       "the token in " E2B_HEADER_TRAFFIC " is not this sandbox's");
 	}
 	if (!token)
 		return check_signature(c, sb, err);

@@ -8,6 +8,8 @@ struct api_call;
 struct err;
 struct sandbox;
 
+#define E2B_HEADER_TRAFFIC "E2b-Traffic-Access-Token"
+
 /* claims() of the doors. */
 bool e2b_claims_envd(struct api_call *c);
 bool e2b_claims_code(struct api_call *c);
