@@ -69,6 +69,7 @@ static const struct schema_field warm_pool_status[] = {
 	FIELD("availablePods", INT, .help = "ready, as others call it"),
 	FIELD("assignedPods", INT, .help = "claimed"),
 	FIELD("pendingPods", INT, .help = "building"),
+	FIELD("problem", STRING | NIL, .help = "why what is preloaded is not there; null: it is"),
 };
 
 static const struct schema_field snapshot[] = {
@@ -121,7 +122,8 @@ static const struct schema_field template[] = {
 	FIELD("workdir", STRING | NIL),
 	FIELD("writableRoot", BOOL),
 	FIELD("writablePaths", STRINGS),
-	FIELD("preload", STRINGS),
+	FIELD("preload", STRINGS, .help = "modules that a waiting Python has imported"),
+	FIELD("preloadNode", STRINGS, .help = "modules that a waiting Node has loaded"),
 	FIELD("start", OBJECT | NIL, .ref = "TemplateStart"),
 	FIELD("createdAt", TIME | NIL),
 };

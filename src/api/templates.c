@@ -82,6 +82,7 @@ static void write_makeup(struct jw *w, const char *source, const struct makeup *
 	jw_bool_field(w, "writableRoot", m->writable_root);
 	write_list(w, "writablePaths", &m->writable);
 	write_list(w, "preload", &m->preload);
+	write_list(w, "preloadNode", &m->preload_node);
 	write_start(w, &m->start);
 }
 

@@ -137,6 +137,10 @@ static void told(void *user, const struct pool_state *s, const struct err *err)
 	jw_uint_field(&w, "availablePods", s->ready);
 	jw_uint_field(&w, "assignedPods", s->claimed);
 	jw_uint_field(&w, "pendingPods", s->building);
+	if (s->why[0] != '\0')
+		jw_str_field(&w, "problem", s->why);
+	else
+		jw_null_field(&w, "problem");
 	jw_object_end(&w);
 	call_reply(user, 200, &w);
 }

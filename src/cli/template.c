@@ -20,7 +20,7 @@ struct template_args {
 	struct client_args client;
 	const char *file, *from, *snapshot, *about;
 	struct limits limits;
-	struct opt_list env, writable, preload;
+	struct opt_list env, writable, preload, preload_node;
 	const char *user, *workdir;
 	bool writable_root;
 	const char *start, *ready_command, *ready_http;
@@ -82,6 +82,11 @@ const struct opt template_create_opts[] = {
 	  .arg = "MODULE",
 	  .help = "a module that Python has imported already; may be repeated",
 	  .offset = AT(preload) },
+	{ .name = "preload-node",
+	  .type = OPT_LIST,
+	  .arg = "MODULE",
+	  .help = "a module that Node has loaded already; may be repeated",
+	  .offset = AT(preload_node) },
 	{ .name = "start",
 	  .type = OPT_TEXT,
 	  .arg = "COMMAND",
@@ -189,6 +194,7 @@ static int write_body(const struct template_args *a, const char *name, struct bu
 		jw_bool_field(&w, "writableRoot", true);
 	write_list(&w, "writablePaths", &a->writable);
 	write_list(&w, "preload", &a->preload);
+	write_list(&w, "preloadNode", &a->preload_node);
 	write_start(&w, a);
 	client_resources(&w, &a->limits);
 	r = client_pairs(&w, &env, &a->env, err);

@@ -162,8 +162,10 @@ void client_begin(struct guest *g, bool is_resumed)
 				     .warm_python = g->warm.python_fd >= 0,
 				     .warm_node = g->warm.node.pid > 0,
 				     .resumed = is_resumed,
-				     .live = (uint32_t)(exec_count_kept(g) + g->n_kept) };
-	uint8_t frame[64];
+				     .live = (uint32_t)(exec_count_kept(g) + g->n_kept),
+				     .why_code = (uint32_t)g->why_code,
+				     .why = g->why };
+	uint8_t frame[64 + WHY_MAX];
 
 	conn_send(&g->conn, frame, guest_put_ready(frame, sizeof(frame), &ready));
 	exec_tell_all(g);

@@ -311,6 +311,14 @@ struct exec *exec_find(struct guest *g, uint32_t id)
 	return NULL;
 }
 
+bool exec_has_pid(const struct guest *g, pid_t pid)
+{
+	LIST_FOREACH (&g->execs, x, struct exec, node)
+		if (x->pid == pid)
+			return true;
+	return false;
+}
+
 int exec_credit(struct exec *x, uint64_t n)
 {
 	int r = out_credit(&x->out, n);

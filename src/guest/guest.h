@@ -43,6 +43,8 @@ struct guest {
 	struct pace pace;
 	size_t n_execs, n_lingering, n_kept, n_relays, n_doors;
 	uint64_t next_mark;
+	int why_code; /* an interpreter does not wait as it should: positive errno */
+	char why[WHY_MAX + 1];
 	bool is_childless;   /* the last look found no child: nothing else lives in the box */
 	bool has_leftovers;  /* an ended execution has left processes behind */
 	bool must_reap_more; /* there may be zombies that no signal will tell about */
@@ -56,6 +58,7 @@ uint64_t guest_new_mark(struct guest *g);
 /* exec.c. Requests of an id that has just ended are no error; -EPROTO is the client's fault. */
 struct exec;
 struct exec *exec_find(struct guest *g, uint32_t id);
+bool exec_has_pid(const struct guest *g, pid_t pid);
 /* Answers by G_STARTED or G_ERROR. */
 void exec_start(struct guest *g, uint32_t id, const struct guest_exec *e);
 int exec_stdin(struct exec *x, const void *data, size_t n);
@@ -81,6 +84,7 @@ void exec_free_all(struct guest *g);
 /* relay.c: file operations, each in a process of its own. */
 struct relay;
 struct relay *relay_find(struct guest *g, uint32_t id);
+bool relay_has_pid(const struct guest *g, pid_t pid);
 void relay_start(struct guest *g, uint32_t id, const struct guest_file *f);
 /* A frame of the client for the operation (G_DATA, G_CREDIT), passed on as it came. */
 int relay_pass(struct relay *r, const void *frame, size_t n);

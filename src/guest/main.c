@@ -13,6 +13,7 @@
 /* Where the launcher leaves them: see launch/box.h. */
 #define SOCK_FD 3
 #define PYTHON_FD 4
+#define LIB_FD 4 /* with --preload, which is not with --python */
 
 /* What we may do must not pass to what we start: no inheritable and no ambient capability. */
 static void keep_caps_to_ourselves(void)
@@ -65,7 +66,7 @@ static int open_oom_score(void)
 
 int main(int argc, char **argv)
 {
-	struct guest_options options = { .python_fd = -1 };
+	struct guest_options options = { .python_fd = -1, .lib_fd = LIB_FD };
 
 	/* In time: whoever cannot be looked at owns nothing in /proc, unless it is root there. */
 	options.oom_fd = open_oom_score();
@@ -76,9 +77,14 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--python") == 0)
 			options.python_fd = PYTHON_FD;
+		else if (strncmp(argv[i], "--preload=", 10) == 0)
+			options.preload = argv[i] + 10;
 		else if (strcmp(argv[i], "--node") == 0)
 			options.node = true;
-		else
+		else if (strncmp(argv[i], "--node=", 7) == 0) {
+			options.node = true;
+			options.preload_node = argv[i] + 7;
+		} else
 			return 2;
 	}
 	if (chdir("/") < 0 || take_null() < 0)

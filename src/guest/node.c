@@ -17,7 +17,6 @@
 #include "guest/warm.h"
 #include "spec/warm.h"
 
-#define READY_WAIT_MS 30000
 #define HAND_OVER_MS 5000
 
 __asm__(".section .rodata\n"
@@ -44,21 +43,29 @@ static int wait_for(int fd, short what, int timeout_ms)
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
-/* It says one byte when it has loaded what programs need and begins to wait. */
-static int wait_ready(struct warm *w)
+/* It says one byte when it has loaded what programs need and begins to wait, and else why not. */
+static int wait_ready(struct warm *w, struct err *err)
 {
-	char word;
-	int r = wait_for(w->node.out, POLLIN, READY_WAIT_MS);
+	char word[WHY_MAX + 1];
+	ssize_t n;
 
-	if (r == 0 && read(w->node.out, &word, 1) != 1)
-		r = -ECHILD;
-	return r;
+	if (wait_for(w->node.out, POLLIN, WARM_PRELOAD_MS) < 0)
+		return err_set(err, ETIMEDOUT, "preload: Node is not ready in %d s",
+			       WARM_PRELOAD_MS / 1000);
+	n = read(w->node.out, word, sizeof(word) - 1);
+	if (n < 1)
+		return err_set(err, ECHILD, "preload: Node ended before it was ready");
+	if (word[0] == 'r')
+		return 0;
+	word[n] = '\0';
+	return err_set(err, ENOPKG, "preload: Node cannot load %s", warm_plain(word));
 }
 
-int warm_start_node(struct warm *w, uint64_t mark, struct err *err)
+int warm_start_node(struct warm *w, uint64_t mark, const char *modules, struct err *err)
 {
-	static const char *const argv[] = { "node", "--expose-internals", "-e",
-					    guest_node_bootstrap, NULL };
+	const char *const argv[] = {
+		"node", "--expose-internals", "-e", guest_node_bootstrap, "--", modules, NULL
+	};
 	static const char *const envp[] = { "PATH=" WARM_PATH, "HOME=" WARM_HOME, "LANG=" WARM_LANG,
 					    NULL };
 	struct spawn_plan plan = {
@@ -71,14 +78,16 @@ int warm_start_node(struct warm *w, uint64_t mark, struct err *err)
 		return r;
 	plan.user = &u;
 	r = spawn_start(&plan, &w->node, err);
+	if (r == -ENOENT && modules[0])
+		return err_set(err, ENOPKG, "preload: there is no node");
 	if (r < 0)
 		return r;
-	r = wait_ready(w);
+	r = wait_ready(w, err);
 	if (r == 0)
 		return 0;
 	(void)kill(w->node.pid, SIGKILL); /* reaped with everybody else */
 	forget(w);
-	return err_sys(err, r, "node did not get ready");
+	return r;
 }
 
 /* Read when Node starts: what waits has these values, or none. */

@@ -1,6 +1,6 @@
 'use strict';
 // Runs as `node --expose-internals -e` in a box that waits for its program. Says "r" on standard
-// output, blocks on standard input for one request (a length, then JSON), and becomes the Node that
+// output (or, for a module that it was to load and cannot, why not, and ends), blocks on standard input for one request (a length, then JSON), and becomes the Node that
 // `node -e <code> -- <args>` would have been: the rest of standard input is the program's.
 (() => {
 	const fs = require('fs');
@@ -36,6 +36,22 @@
 	void [process.stdout, process.stderr];
 	if (evalScript)
 		evalScript('[eval]', '0', false, false, false);
+
+	// Found from where programs run, so that theirs are the same. What they print is for nobody.
+	const load = (name) => {
+		const { stdout, stderr } = process;
+		stdout.write = stderr.write = () => true;
+		try {
+			require(require.resolve(name, { paths: ['/workspace', process.env.HOME, '/'] }));
+		} catch (e) {
+			fs.writeSync(1, `'${name}': ${String(e && e.message).split('\n')[0]}`);
+			process.reallyExit(1);
+		} finally {
+			delete stdout.write;
+			delete stderr.write;
+		}
+	};
+	process.argv[1].split(',').filter(Boolean).forEach(load);
 
 	const readExactly = (n) => {
 		const data = Buffer.alloc(n);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "guest/client.h"
 #include "guest/guest.h"
 
@@ -145,13 +146,31 @@ static int open_all(struct guest *g, struct err *err)
 	return r;
 }
 
+/* Told to the client when the template has asked for modules; the first reason counts. */
+static void note_lack(struct guest *g, const struct err *err)
+{
+	if (g->why_code != 0)
+		return;
+	g->why_code = err->code;
+	(void)str_format(g->why, sizeof(g->why), "%.*s", WHY_MAX, err->text);
+}
+
 /* No interpreter is no reason to have no box: it is only slower. */
 static void start_interpreters(struct guest *g, const struct guest_options *options)
 {
+	const char *modules = options->preload_node ? options->preload_node : "";
+	struct err err = { 0 };
+
 	if (options->python_fd >= 0)
 		(void)warm_adopt_python(&g->warm, options->python_fd, NULL);
-	if (options->node)
-		(void)warm_start_node(&g->warm, guest_new_mark(g), NULL);
+	else if (options->preload &&
+		 warm_start_python(&g->warm, options->lib_fd, options->preload, &err) < 0)
+		note_lack(g, &err);
+	if (!options->node)
+		return;
+	err = (struct err){ 0 };
+	if (warm_start_node(&g->warm, guest_new_mark(g), modules, &err) < 0 && modules[0])
+		note_lack(g, &err);
 }
 
 static void park(struct deadline *d)

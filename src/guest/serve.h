@@ -5,8 +5,13 @@
 
 struct guest_options {
 	int python_fd; /* the waiting Python's socket; -1: none. Owned by guest_serve() */
-	bool node;     /* start a Node ahead */
-	int oom_fd;    /* /proc/self/oom_score_adj, opened while we were dumpable; 0: none */
+	/* Modules for a Python that is to be started ahead, and what it needs to wait (borrowed);
+	 * NULL: none is. */
+	const char *preload;
+	int lib_fd;
+	bool node;                /* start a Node ahead */
+	const char *preload_node; /* with these modules; NULL or "": with none */
+	int oom_fd; /* /proc/self/oom_score_adj, opened while we were dumpable; 0: none */
 };
 
 /* Takes sock. Says G_READY first; the result is 0 when the client hung up, or -errno after a

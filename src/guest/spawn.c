@@ -107,6 +107,9 @@ IN_CHILD static int set_streams(const struct start *s)
 			return -1;
 	/* Everything of ours is close-on-exec already; this is for what we might forget one day. */
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	for (size_t i = 0; i < s->plan->n_passed; i++)
+		if (syscall(SYS_dup3, s->plan->passed[i], 3 + (int)i, 0) < 0)
+			return -1;
 	return 0;
 }
 
@@ -326,6 +329,8 @@ static int open_pipes(const struct spawn_plan *p, struct spawned *ours, int fds[
 {
 	int r = 0;
 
+	if (p->n_passed > 0)
+		return 0;
 	if (p->flags & EXEC_STDIN)
 		r = make_pipe(1, &ours->in, &fds[0], err);
 	if (r == 0)

@@ -1,6 +1,7 @@
 /* Starts a program in the box. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,8 +29,10 @@ struct spawn_plan {
 	uint8_t flags;   /* EXEC_PTY, EXEC_STDIN */
 	uint16_t rows, cols;
 	uint32_t cpu_seconds;
-	uint64_t mark; /* 0: none, a helper of our own */
-	int oom_fd;    /* our own oom_score_adj, borrowed; 0: to be opened, if we may */
+	uint64_t mark;     /* 0: none, a helper of our own */
+	int oom_fd;        /* our own oom_score_adj, borrowed; 0: to be opened, if we may */
+	const int *passed; /* borrowed, all of them above 15: it has them as 3 and up, */
+	size_t n_passed;   /* and, if there are any, no stream but /dev/null */
 };
 
 /* The process has begun to run the program when this returns 0. Our ends of its streams are

@@ -137,6 +137,21 @@ static int start_cold(struct guest *g, const struct guest_exec *e, uint64_t mark
 	return spawn_start(&plan, ret, err);
 }
 
+static int take_warm(struct guest *g, const struct guest_exec *e, struct spawned *ret,
+		     struct err *err)
+{
+	int r = warm_take(&g->warm, e, ret, err);
+
+	if (r < 0 || !g->warm.is_foreign || e->kind != EXEC_PYTHON)
+		return r;
+	if (!exec_has_pid(g, ret->pid) && !relay_has_pid(g, ret->pid))
+		return 0;
+	warm_distrust(&g->warm); /* it has named a process that has another's end to tell */
+	warm_end_free(ret->end);
+	spawn_close(ret);
+	return -ENOENT;
+}
+
 static int start_process(struct guest *g, const struct guest_exec *e, struct spawned *ret,
 			 struct err *err)
 {
@@ -145,7 +160,7 @@ static int start_process(struct guest *g, const struct guest_exec *e, struct spa
 
 	ret->mark = mark;
 	if (e->kind != EXEC_COMMAND)
-		r = warm_take(&g->warm, e, ret, err);
+		r = take_warm(g, e, ret, err);
 	if (r == -ENOENT)
 		r = start_cold(g, e, mark, ret, err);
 	return r;

@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +18,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "guest/node.h"
+#include "guest/python.h"
 #include "guest/user.h"
 #include "spec/warm.h"
 
@@ -71,6 +75,23 @@ static void drop_template(struct warm *w)
 {
 	w->python_fd = fd_close(w->python_fd);
 	w->is_asked = false;
+	if (w->python_pid > 0) /* it may not be what it was: its end is not left to itself */
+		(void)kill(w->python_pid, SIGKILL);
+}
+
+void warm_distrust(struct warm *w)
+{
+	drop_parked(w);
+	drop_template(w);
+}
+
+const char *warm_plain(char *text)
+{
+	text[strnlen(text, WHY_MAX)] = '\0';
+	for (char *p = text; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	return text;
 }
 
 static int wait_readable(int fd)
@@ -84,12 +105,32 @@ static int wait_readable(int fd)
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
-/* Read-only, and NULL when it cannot be had: then its end is seen when it is reaped. */
+/* Read-only, and NULL when it cannot be had: then its end is seen when it is reaped. Of a file that
+ * can still shrink, reading would end us. */
 static const struct warm_end *map_end(int fd)
 {
-	void *page = mmap(NULL, WARM_END_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	void *page;
 
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
+	    st.st_size < WARM_END_SIZE)
+		return NULL;
+	page = mmap(NULL, WARM_END_SIZE, PROT_READ, MAP_SHARED, fd, 0);
 	return page == MAP_FAILED ? NULL : page;
+}
+
+/* A template that runs foreign code may name any process: only a child of ours, and none that we
+ * know already, can be the one that waits. Executions and file operations are looked at by
+ * exec_start(). */
+static bool is_believable(const struct warm *w, pid_t pid)
+{
+	siginfo_t info;
+
+	if (!w->is_foreign)
+		return true;
+	return pid != w->python_pid && pid != w->node.pid &&
+	       waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* Takes the next parked Python from the template, which may have failed to fork one: then it lives
@@ -106,7 +147,8 @@ static int take_parked(struct warm *w)
 	w->is_asked = false;
 	if (n == (ssize_t)sizeof(parked) && nfds == 0 && parked.pid == -1)
 		return -ENOENT;
-	if (n != (ssize_t)sizeof(parked) || nfds <= WARM_PARKED_SOCK || parked.pid <= 0) {
+	if (n != (ssize_t)sizeof(parked) || nfds <= WARM_PARKED_SOCK || parked.pid <= 0 ||
+	    !is_believable(w, parked.pid)) {
 		for (size_t i = 0; n >= 0 && i < nfds; i++)
 			(void)fd_close(fds[i]);
 		drop_template(w);
@@ -158,6 +200,21 @@ int warm_adopt_python(struct warm *w, int python_fd, struct err *err)
 	(void)fd_cloexec(python_fd, true);
 	r = take_parked(w);
 	return r < 0 ? err_set(err, ENOENT, "the waiting Python is gone") : 0;
+}
+
+int warm_start_python(struct warm *w, int lib_fd, const char *modules, struct err *err)
+{
+	_close_ int sock = -1;
+	int r;
+
+	w->is_foreign = true;
+	r = python_start(lib_fd, modules, &w->python_pid, &sock, err);
+	if (r == 0)
+		r = python_wait(sock, err);
+	if (r == 0)
+		return warm_adopt_python(w, TAKE_FD(sock), err);
+	drop_template(w);
+	return r;
 }
 
 bool warm_lacks_python(const struct warm *w)
@@ -272,8 +329,9 @@ static int send_order(int sock, const struct warm_run *run, struct warm_scratch 
 		return (int)r;
 	if (!e->cwd[0])
 		return 0;
-	if (wait_readable(sock) < 0 ||
-	    fd_recv(sock, &answer, sizeof(answer), NULL, NULL) != (ssize_t)sizeof(answer))
+	if (wait_readable(sock) < 0)
+		return -ETIMEDOUT;
+	if (fd_recv(sock, &answer, sizeof(answer), NULL, NULL) != (ssize_t)sizeof(answer))
 		return -EPIPE;
 	return answer;
 }
@@ -319,6 +377,8 @@ static int take_python(struct warm *w, const struct user *u, struct spawned *ret
 	if (r < 0) {
 		warm_end_free(ours.end);
 		spawn_close(&ours);
+		if (r == -ETIMEDOUT) /* nobody waits for this one's like again */
+			drop_template(w);
 		return r == -EPIPE || r == -ECONNRESET ? -EPIPE : -ENOENT;
 	}
 	*ret = ours;
@@ -349,6 +409,9 @@ int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, s
 	add_login(&s->exec, &u, s->login);
 	if (e->kind == EXEC_NODE)
 		return node_take(w, &s->exec, &u, ret, err);
+	/* One that we started is nobody but the box's user. */
+	if (w->is_foreign && u.uid != USER_DEFAULT)
+		return -ENOENT;
 	return is_servable(&s->exec) ? take_living(w, &u, ret) : -ENOENT;
 }
 
@@ -356,6 +419,10 @@ void warm_reaped(struct warm *w, pid_t pid)
 {
 	if (w->parked_fd >= 0 && pid == w->parked_pid)
 		drop_parked(w);
+	if (w->python_pid > 0 && pid == w->python_pid) {
+		w->python_pid = 0;
+		drop_template(w);
+	}
 	if (w->node.pid > 0 && pid == w->node.pid) {
 		spawn_close(&w->node);
 		w->node.pid = 0;

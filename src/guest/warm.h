@@ -12,8 +12,10 @@
 struct warm_scratch;
 
 struct warm {
-	int python_fd; /* owned: the in-box Python template's socket, -1: none */
-	int parked_fd; /* owned: the socket of the Python that waits, -1: none */
+	int python_fd;    /* owned: the in-box Python template's socket, -1: none */
+	bool is_foreign;  /* that one has run the template's own code, and is the box's user */
+	pid_t python_pid; /* its process; 0: it is gone, or was not started by us */
+	int parked_fd;    /* owned: the socket of the Python that waits, -1: none */
 	pid_t parked_pid;
 	bool is_asked; /* another is on its way: the next word of the template tells of it */
 	const struct warm_end *parked_end; /* owned: its page; NULL: none */
@@ -28,9 +30,18 @@ void warm_done(struct warm *w);
 /* Waits until the Python behind python_fd has a parked child (it was forked before holt-init
  * began). */
 int warm_adopt_python(struct warm *w, int python_fd, struct err *err);
-/* Starts Node with the bootstrap as the box's user and waits until it is ready; -ENOENT: no node.
- * It and what it starts carry `mark`. */
-int warm_start_node(struct warm *w, uint64_t mark, struct err *err);
+/* Starts the box's own Python as the box's user, has it import `modules` ("numpy,json") and waits
+ * until it has a parked child. lib_fd: what makes a template of it, borrowed. What it imports is
+ * the template's, so nothing that it says is believed but what we can see. -ENOPKG: it cannot
+ * import them. */
+int warm_start_python(struct warm *w, int lib_fd, const char *modules, struct err *err);
+/* Starts Node with the bootstrap as the box's user, has it require `modules` ("": none) and waits
+ * until it is ready; -ENOENT: no node, -ENOPKG as above. It and what it starts carry `mark`. */
+int warm_start_node(struct warm *w, uint64_t mark, const char *modules, struct err *err);
+/* What foreign code has said, fit to be shown: at most WHY_MAX bytes of plain ASCII. In place. */
+const char *warm_plain(char *text);
+/* The template's child is somebody else already: nothing comes from there any more. */
+void warm_distrust(struct warm *w);
 /* Hands an EXEC_PYTHON or EXEC_NODE over. -ENOENT when none waits or it cannot serve this request
  * (a PTY, another user): the caller then starts the interpreter cold. Where no Python waits, one is
  * forked from the in-box template and waited for: warm_park() does so ahead. ret->mark comes in as

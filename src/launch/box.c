@@ -185,29 +185,48 @@ static int lift(int fd)
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SAFE_FD);
 }
 
+/* holt-init's arguments, and the texts of some. */
+struct init_args {
+	char *argv[4];
+	char preload[sizeof("--preload=") + TEMPLATE_PRELOAD_MAX];
+	char node[sizeof("--node=") + TEMPLATE_PRELOAD_MAX];
+};
+
+static void fill_args(const struct box_plan *plan, bool has_python, struct init_args *ret)
+{
+	int n = 0;
+
+	ret->argv[n++] = (char *)(uintptr_t) "holt-init";
+	(void)str_format(ret->preload, sizeof(ret->preload), "--preload=%s", plan->preload);
+	(void)str_format(ret->node, sizeof(ret->node), "--node=%s", plan->preload_node);
+	if (has_python)
+		ret->argv[n++] = (char *)(uintptr_t) "--python";
+	else if (plan->lib_fd >= 0)
+		ret->argv[n++] = ret->preload;
+	if (plan->flags & TEMPLATE_WARM_NODE)
+		ret->argv[n++] = ret->node;
+	ret->argv[n] = NULL;
+}
+
 int box_exec_init(const struct box_plan *plan, int sock, int python, struct err *err)
 {
-	bool node = plan->flags & TEMPLATE_WARM_NODE;
-	char *argv[] = { (char *)(uintptr_t) "holt-init", NULL, NULL, NULL };
 	char *envp[] = { NULL };
-	int program = lift(plan->init_fd), nothing, n = 1;
+	int program = lift(plan->init_fd), nothing;
+	int fourth = lift(python >= 0 ? python : plan->lib_fd);
+	struct init_args args;
 
 	sock = lift(sock);
-	python = lift(python);
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (program < 0 || sock < 0 || nothing < 0)
 		return err_sys(err, errno, "prepare holt-init's descriptors");
 	for (int fd = 0; fd < 3; fd++)
 		if (dup2(nothing, fd) < 0)
 			return err_sys(err, errno, "standard streams");
-	if (dup2(sock, BOX_SOCK_FD) < 0 || (python >= 0 && dup2(python, BOX_PYTHON_FD) < 0))
+	if (dup2(sock, BOX_SOCK_FD) < 0 || (fourth >= 0 && dup2(fourth, BOX_PYTHON_FD) < 0))
 		return err_sys(err, errno, "control socket");
-	if (python >= 0)
-		argv[n++] = (char *)(uintptr_t) "--python";
-	if (node)
-		argv[n++] = (char *)(uintptr_t) "--node";
-	if (syscall(SYS_close_range, python >= 0 ? 5 : 4, ~0u, 1u << 2 /* CLOEXEC */) < 0)
+	fill_args(plan, python >= 0, &args);
+	if (syscall(SYS_close_range, fourth >= 0 ? 5 : 4, ~0u, 1u << 2 /* CLOEXEC */) < 0)
 		return err_sys(err, errno, "close descriptors");
-	(void)syscall(SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
+	(void)syscall(SYS_execveat, program, "", args.argv, envp, AT_EMPTY_PATH);
 	return err_sys(err, errno, "start holt-init");
 }

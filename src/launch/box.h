@@ -20,6 +20,7 @@ struct sock_filter;
 #define BOX_STAGE "/mnt"   /* in a template's tree: where a box's root is put together */
 #define BOX_SOCK_FD 3      /* the control socket in holt-init */
 #define BOX_PYTHON_FD 4    /* the waiting Python's socket in holt-init, with --python */
+#define BOX_LIB_FD 4       /* holt-warm.so in holt-init, with --preload: never both */
 
 struct box_plan {
 	struct limits limits;
@@ -28,15 +29,17 @@ struct box_plan {
 	uint32_t unenforced; /* enum cgroup_controller bits: what rlimits must stand in for */
 	uint32_t flags;      /* enum template_flag */
 	uint32_t uid_base;   /* outer id of inner 0 (rootless: not used) */
-	uint32_t landlock_abi;            /* 0: not there */
-	int dev_fd;                       /* a /dev of its own, mounted nowhere; 0: none */
-	int init_fd;                      /* holt-init's sealed memfd */
+	uint32_t landlock_abi; /* 0: not there */
+	int dev_fd;            /* a /dev of its own, mounted nowhere; 0: none */
+	int init_fd;           /* holt-init's sealed memfd */
+	int lib_fd; /* holt-warm.so's, for what holt-init itself preloads; -1: it does not */
 	const struct sock_filter *filter; /* borrowed */
 	uint16_t filter_len;
 	int room_fd; /* detached mount of a directory on disk for what it writes; 0: memory */
 	uint8_t n_layers, n_volumes;
 	int layer_fds[LAYERS_MAX + 1]; /* detached mounts, bottom first; sysdirs.h below all */
 	char writable[TEMPLATE_WRITABLE_MAX + 1]; /* as in struct template_spec */
+	char preload[TEMPLATE_PRELOAD_MAX + 1], preload_node[TEMPLATE_PRELOAD_MAX + 1];
 	int volume_fds[VOLUMES_MAX];
 	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
 };
@@ -58,7 +61,9 @@ int box_become_root(const struct box_plan *plan, struct err *err);
  */
 int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err);
 /* Replaces the process by holt-init: `sock` on BOX_SOCK_FD, `python` (-1: none) on BOX_PYTHON_FD,
- * everything else closed. Returns only on failure. */
+ * everything else closed; without it, holt-init preloads what the plan says. Returns only on
+ * failure.
+ */
 int box_exec_init(const struct box_plan *plan, int sock, int python, struct err *err);
 /* "0 base 4095\n65534 base+4095 1\n", or the one line of a rootless box. */
 int box_id_map(const struct box_plan *plan, char *dst, size_t size);

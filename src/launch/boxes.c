@@ -64,10 +64,17 @@ static void fill_plan(const struct launch *l, struct box *b, const struct limits
 		.flags = t->spec.flags,
 		.landlock_abi = l->landlock_abi,
 		.init_fd = l->init_fd,
+		.lib_fd = -1,
 		.filter = f->insn,
 		.filter_len = f->len,
 	};
 	memcpy(b->plan.writable, t->writable, sizeof(b->plan.writable));
+	memcpy(b->plan.preload_node, t->preload_node, sizeof(b->plan.preload_node));
+	/* Used by a box that no template interpreter makes. */
+	if ((t->spec.flags & TEMPLATE_OWN_PRELOAD) && t->preload[0] != '\0') {
+		b->plan.lib_fd = l->lib_fd;
+		(void)str_copy(b->plan.preload, sizeof(b->plan.preload), t->preload); /* fits */
+	}
 }
 
 /* The time since the box began, less what earlier steps took. */
@@ -111,6 +118,22 @@ static void built(struct launch *l, struct box *b)
 		pool_add(b);
 }
 
+/* What its template preloads is not in this box. Of a template's own, that a module is not there is
+ * the template's fault, and its first user is told; but never the one who only wants his files
+ * back. */
+static bool is_good_enough(struct box *b, const struct guest_ready *r)
+{
+	struct template *t = b->tmpl;
+
+	if (b->generation == t->generation)
+		(void)str_copy(t->why, sizeof(t->why), r->why);
+	(void)str_copy(b->why, sizeof(b->why), r->why);
+	if (r->why_code != ENOPKG || b->has_own || !(t->spec.flags & TEMPLATE_OWN_PRELOAD))
+		return true;
+	(void)err_set(&b->err, EOPNOTSUPP, "%s", r->why);
+	return false;
+}
+
 enum news { NEWS_NONE, NEWS_READY, NEWS_PRIMED, NEWS_END };
 
 /* What the new process says: that it is ready, or why it never will be. */
@@ -129,7 +152,7 @@ static enum news read_news(struct box *b)
 	if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
 		b->flags |= (ready.warm_python ? BOX_WARM_PYTHON : 0) |
 			    (ready.warm_node ? BOX_WARM_NODE : 0);
-		return NEWS_READY;
+		return is_good_enough(b, &ready) ? NEWS_READY : NEWS_END;
 	}
 	if (head.id == PRIME_ID)
 		return head.type == G_EXIT || head.type == G_ERROR ? NEWS_PRIMED : NEWS_NONE;
@@ -355,6 +378,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	b->sock = b->net_fd = b->pidfd = b->listener = b->room_fd = -1;
 	b->cell = CELL_NONE;
 	if (claim) {
+		b->has_own = claim->disk != NULL;
 		b->claim_id = claim->id;
 		(void)str_copy(b->tag, sizeof(b->tag), claim->tag); /* fits: it was checked */
 	}

@@ -58,6 +58,8 @@ struct template
 {
 	struct template_spec spec; /* preload is owned */
 	char *preload;             /* owned */
+	char preload_node[TEMPLATE_PRELOAD_MAX + 1];
+	char why[WHY_MAX + 1]; /* what it preloads is not there, as last heard; "": it is */
 	char writable[TEMPLATE_WRITABLE_MAX + 1];
 	struct disk_use *disk; /* owned: its layers; NULL: it has none */
 	uint32_t generation;   /* counts definitions */
@@ -97,7 +99,9 @@ struct box {
 	uint64_t start_ticks;  /* process.h; known once it is built, if it can outlive us */
 	int listener;          /* owned: the socket that it gets at the claim; -1: none yet */
 	uint64_t began_ns, step_ns[STEP_COUNT];
-	struct err err; /* why it could not be built */
+	struct err err;        /* why it could not be built */
+	bool has_own;          /* files that are not its template's */
+	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
 	struct list pool_link;
 };
 
@@ -109,6 +113,7 @@ struct launch {
 	int signal_fd;  /* owned */
 	int proc_fd;    /* owned: the machine's /proc */
 	int init_fd;    /* owned: holt-init, sealed in memory */
+	int lib_fd;     /* owned: holt-warm.so, the same; -1: it is not installed */
 	int view_ns;    /* owned: the machine's mounts, our copy */
 	int sysdirs_ns; /* owned: see sysdirs.h; -1: not made */
 	bool sysdirs_failed;

@@ -80,7 +80,11 @@ int server_box(struct launch *l, struct box *b, uint32_t id, int sock)
 {
 	char frame[FRAME];
 	struct launch_box box = {
-		.id = b->id, .flags = b->flags, .pid = (uint32_t)b->pid, .limits = b->plan.limits
+		.id = b->id,
+		.flags = b->flags,
+		.pid = (uint32_t)b->pid,
+		.limits = b->plan.limits,
+		.why = b->why,
 	};
 	_close_ int pidfd = open_process(b);
 	int fds[2] = { sock, pidfd };

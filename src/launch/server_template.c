@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -44,6 +45,9 @@ static void define_template(struct launch *l, const struct template_spec *spec, 
 	t->spec.layers = (struct layer_list){ 0 }; /* borrowed from the request: disk has them */
 	t->preload = preload;
 	t->spec.preload = preload;
+	(void)str_copy(t->preload_node, sizeof(t->preload_node), spec->preload_node); /* as well */
+	t->spec.preload_node = t->preload_node;
+	t->why[0] = '\0';
 	(void)str_copy(t->writable, sizeof(t->writable), spec->writable); /* fits: checked */
 	t->spec.writable = t->writable;
 	t->disk = disk;
@@ -178,7 +182,7 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 	uint32_t id = rd_u32(q->r);
 	struct template *t = rd_end(q->r) < 0 ? NULL : server_template(l, id, err);
 	struct pool_state s;
-	char frame[256];
+	char frame[256 + WHY_MAX];
 
 	if (!t)
 		return err->code ? -err->code : -EPROTO;
@@ -186,8 +190,9 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 		t->ready_count,   t->building_count,
 		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
 		t->hits,          t->misses,
-		t->size.make_us
+		t->size.make_us,  ""
 	};
+	memcpy(s.why, t->why, sizeof(s.why));
 	server_send(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s));
 	return 0;
 }

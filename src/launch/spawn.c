@@ -110,20 +110,22 @@ static long clone_from_seed(struct birth *b)
 	return r < 0 ? -errno : r;
 }
 
-/* Leaves a seed with nothing open but its socket, /proc and holt-init: one more end of a box's
- * socket would keep that box alive. */
+/* Leaves a seed with nothing open but its socket, /proc, holt-init and holt-warm.so: one more end
+ * of a box's socket would keep that box alive. */
 static int keep_only(int sock, struct launch *l)
 {
-	int keep[] = { sock, l->proc_fd, l->init_fd };
+	int keep[] = { sock, l->proc_fd, l->init_fd, l->lib_fd };
+	int n = l->lib_fd < 0 ? 3 : 4;
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < n; i++)
 		keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 16);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < n; i++)
 		if (keep[i] < 0 || dup3(keep[i], 3 + i, O_CLOEXEC) < 0)
 			return -errno;
 	l->proc_fd = 4;
 	l->init_fd = 5;
-	return syscall(SYS_close_range, 6, ~0u, 0) < 0 ? -errno : 0;
+	l->lib_fd = n == 4 ? 6 : -1;
+	return syscall(SYS_close_range, 3 + n, ~0u, 0) < 0 ? -errno : 0;
 }
 
 static size_t count_fds(const struct box_plan *plan)
@@ -160,6 +162,8 @@ void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 		if (n != (ssize_t)sizeof(b->order) || nfds != count_fds(&b->order.plan))
 			_exit(0); /* the launcher is gone or has no more use for us */
 		b->order.plan.init_fd = l->init_fd;
+		if (b->order.plan.lib_fd >= 0)
+			b->order.plan.lib_fd = l->lib_fd;
 		b->order.plan.filter = l->filters[b->order.profile].insn;
 		number_fds(&b->order.plan, b->fds);
 		pid = clone_from_seed(b);

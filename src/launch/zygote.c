@@ -14,12 +14,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "launch/image.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
 #include "launch/template_etc.h"
 #include "launch/zygote_child.h"
 #include "spec/guest.h"
+#include "spec/warm.h"
 
 #define ZYGOTE_CPU_MILLI 4000u
 #define ZYGOTE_MEMORY (1ull << 30)
@@ -45,8 +47,7 @@ struct pair {
 };
 
 struct zygotes {
-	int lib_fd;        /* owned: holt-warm.so, sealed in memory; -1: there is none */
-	uint32_t uid_base; /* the ids of all template interpreters */
+	uint32_t uid_base;                   /* the ids of all template interpreters */
 	struct pair pairs[TEMPLATE_MAX + 1]; /* by template */
 	struct list retired; /* of struct zygote: serve no more and have not ended yet */
 };
@@ -65,10 +66,10 @@ int zygotes_open(struct launch *l, struct err *err)
 		return err_sys(err, ENOMEM, "warm interpreters");
 	l->zygotes = z;
 	list_init(&z->retired);
-	z->lib_fd = image_load("holt-warm.so", err);
-	if (z->lib_fd == -ENOENT) /* not installed: boxes then have no waiting Python */
-		z->lib_fd = -1;
-	r = z->lib_fd < -1 ? z->lib_fd : 0;
+	r = l->lib_fd = image_load("holt-warm.so", err);
+	if (r < 0) /* not installed: boxes then have no waiting Python */
+		l->lib_fd = -1;
+	r = r < 0 && r != -ENOENT ? r : 0;
 	return r == 0 && !l->rootless ? ids_take(&l->ids, &z->uid_base, err) : r;
 }
 
@@ -116,7 +117,7 @@ void zygotes_close(struct launch *l)
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
 		zygote_stop(l, &l->templates[i]);
 	reap_retired(l);
-	(void)fd_close(l->zygotes->lib_fd);
+	l->lib_fd = fd_close(l->lib_fd);
 	if (l->zygotes->uid_base)
 		ids_give(&l->ids, l->zygotes->uid_base);
 	free(TAKE(l->zygotes));
@@ -134,23 +135,34 @@ static void remove_zygote(struct launch *l, struct zygote *z)
 	retire(l, z);
 }
 
+/* It never became ready. One that cannot import what it should will not the next time either. */
+static void failed(struct launch *l, struct zygote *z, struct warm_failed *f, bool has_said)
+{
+	struct pair *p = pair_of(l, z->tmpl);
+
+	f->text[has_said ? sizeof(f->text) - 1 : 0] = '\0';
+	p->failures = has_said && f->code == ENOPKG ? FAILURES_MAX : p->failures + 1;
+	if (has_said)
+		(void)str_format(z->tmpl->why, sizeof(z->tmpl->why), "%.*s", WHY_MAX, f->text);
+}
+
 /* It speaks once, when it is ready or cannot be; afterwards only its end can be heard. */
 static void on_zygote(struct launch *l, struct source *self)
 {
 	struct zygote *z = (struct zygote *)self;
-	char text[256];
-	ssize_t n = recv(z->sock, text, sizeof(text) - 1, MSG_DONTWAIT);
+	struct warm_failed said = { 0 };
+	ssize_t n = recv(z->sock, &said, sizeof(said), MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n == 1 && text[0] == ZYGOTE_READY) {
+	if (n == 1 && *(char *)&said == ZYGOTE_READY) {
 		z->is_ready = true;
+		z->tmpl->why[0] = '\0';
 		return;
 	}
-	text[n > 0 ? n : 0] = '\0';
-	log_warn("launch", "warm Python: %s", n > 0 ? text : "ended");
 	if (!z->is_ready)
-		pair_of(l, z->tmpl)->failures++;
+		failed(l, z, &said, n == (ssize_t)sizeof(said));
+	log_warn("launch", "warm Python: %s", n > 0 && said.text[0] ? said.text : "ended");
 	remove_zygote(l, z);
 }
 
@@ -160,7 +172,7 @@ static int fork_zygote(struct launch *l, struct zygote *z, struct err *err)
 	struct zygote_child how = {
 		.mount_ns = t->mount_ns,
 		.on_host_net = t->spec.net == NET_HOST,
-		.lib_fd = l->zygotes->lib_fd,
+		.lib_fd = l->lib_fd,
 		.preload = t->preload,
 		.plan = { .limits = t->spec.limits,
 			  .rootless = l->rootless,
@@ -233,7 +245,7 @@ static int keep_up(struct launch *l, struct template *t, struct err *err)
 int zygote_start(struct launch *l, struct template *t, struct err *err)
 {
 	pair_of(l, t)->failures = 0;
-	if (!(t->spec.flags & TEMPLATE_WARM_PYTHON) || l->zygotes->lib_fd < 0)
+	if (!(t->spec.flags & TEMPLATE_WARM_PYTHON) || l->lib_fd < 0)
 		return 0;
 	return keep_up(l, t, err);
 }
@@ -320,7 +332,7 @@ int zygote_spawn(struct launch *l, struct box *b, int child_sock, struct err *er
 	struct zygote *z = p->now;
 	int r;
 
-	if (!(b->tmpl->spec.flags & TEMPLATE_WARM_PYTHON) || l->zygotes->lib_fd < 0)
+	if (!(b->tmpl->spec.flags & TEMPLATE_WARM_PYTHON) || l->lib_fd < 0)
 		return -EAGAIN;
 	if (!z || !z->is_ready) {
 		(void)keep_up(l, b->tmpl, NULL);

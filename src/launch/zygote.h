@@ -31,9 +31,9 @@ struct zygote_make {
 	struct sock_filter filter[SECCOMP_INSN_MAX];
 };
 
-/* What comes back: of the interpreter that it is ready (any text instead: why it never will be),
- * and on the control socket of each box, before holt-init speaks, of its two first processes. Each
- * of these two waits for one byte. */
+/* What comes back: of the interpreter that it is ready (struct warm_failed instead: it never will
+ * be), and on the control socket of each box, before holt-init speaks, of its two first processes.
+ * Each of these two waits for one byte. */
 enum zygote_word {
 	ZYGOTE_READY = 'r',
 	ZYGOTE_MAPS = 'u',    /* has its user namespace: wants id maps and its cgroup */

@@ -22,7 +22,6 @@
 #include "spec/warm.h"
 
 #define SAFE_FD 16
-#define PRELOAD_MAX 1024
 
 /* A box's user namespace has settings of its own below /proc/sys/user, to be made by its first
  * process; the template's copy of /proc is read-only as all of its tree. */
@@ -85,7 +84,7 @@ static int place_descriptors(const struct zygote_child *how, struct err *err)
 
 static int exec_python(const struct zygote_child *how, struct err *err)
 {
-	char load[48], mode[PRELOAD_MAX + 16], path[PATH_MAX];
+	char load[48], mode[TEMPLATE_PRELOAD_MAX + 32], path[PATH_MAX];
 	char *argv[] = { (char *)(uintptr_t) "python3", NULL };
 	char *envp[] = { load,
 			 mode,
@@ -97,7 +96,7 @@ static int exec_python(const struct zygote_child *how, struct err *err)
 
 	(void)str_format(load, sizeof(load), "LD_PRELOAD=/proc/self/fd/%d", ZYGOTE_LIB_FD);
 	if (str_format(mode, sizeof(mode), "HOLT_WARM=zygote:%s", how->preload) < 0)
-		return err_set(err, E2BIG, "preload: more than %d bytes", PRELOAD_MAX);
+		return err_set(err, E2BIG, "preload: more than %d bytes", TEMPLATE_PRELOAD_MAX);
 	while (str_split(&rest, ':', &dir)) {
 		(void)str_format(path, sizeof(path), "%.*s/python3", (int)dir.len, dir.data);
 		(void)execve(path, argv, envp);
@@ -129,9 +128,12 @@ static int become(const struct zygote_child *how, struct err *err)
 void zygote_child_run(const struct zygote_child *how)
 {
 	struct err err = { 0 };
+	struct warm_failed f = { 0 };
 
 	(void)become(how, &err);
-	(void)send(how->sock, err.text, strlen(err.text), MSG_NOSIGNAL);
-	(void)send(ZYGOTE_SOCK_FD, err.text, strlen(err.text), MSG_NOSIGNAL);
+	f.code = err.code;
+	(void)str_format(f.text, sizeof(f.text), "%.*s", (int)sizeof(f.text) - 1, err.text);
+	(void)send(how->sock, &f, sizeof(f), MSG_NOSIGNAL);
+	(void)send(ZYGOTE_SOCK_FD, &f, sizeof(f), MSG_NOSIGNAL);
 	_exit(1);
 }

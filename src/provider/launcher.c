@@ -317,6 +317,7 @@ static int read_box(struct frame *f, struct launcher_box *ret)
 				      .limits = b.limits };
 	memcpy(ret->id, b.id, sizeof(ret->id)); /* fits: id_is_valid() */
 	memcpy(ret->step_ns, b.step_ns, sizeof(ret->step_ns));
+	(void)str_copy(ret->why, sizeof(ret->why), b.why); /* fits: launch_get_box() */
 	return 0;
 }
 

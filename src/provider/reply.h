@@ -14,6 +14,7 @@ struct launcher_box {
 	int sock, pidfd; /* owned; pidfd may be -1 where the provider has none */
 	struct limits limits;
 	uint64_t step_ns[STEP_COUNT];
+	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
 };
 /* Closes the descriptors; the box lives on. */
 void launcher_box_done(struct launcher_box *b);

@@ -129,6 +129,22 @@ void announce_object(struct sandboxes *all, const char *event, const char *verb,
 	emit(all, &(struct event){ .kind = kind, .owner = o->owner, .subject = o->id }, &w);
 }
 
+void announce_preload(struct sandbox *sb, const char *reason)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!sb->all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "template", sb->template);
+	jw_str_field(&w, "reason", reason);
+	emit(sb->all,
+	     &(struct event){
+		     .kind = "sandbox.preload_failed", .owner = sb->owner, .subject = sb->id },
+	     &w);
+}
+
 void announce_context(struct sandbox *sb, const struct context *c, const char *kind,
 		      const char *reason)
 {

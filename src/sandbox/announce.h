@@ -16,6 +16,8 @@ struct sandboxes;
 
 void announce_created(struct sandbox *sb);
 void announce_state(struct sandbox *sb, enum sandbox_state from);
+/* Its new box lacks what its template preloads. */
+void announce_preload(struct sandbox *sb, const char *reason);
 void announce_start(struct execution *x);
 /* The result by its name: "ok", "timed_out", ... Limits that ended it are security events. */
 void announce_end(struct execution *x, const char *result);

@@ -13,7 +13,8 @@
 /* The texts of a claim or a template that has more than most. */
 struct ask_texts {
 	struct layers layers;
-	char preload[RECIPE_PRELOAD_MAX + 1], writable[TEMPLATE_WRITABLE_MAX + 1];
+	char preload[RECIPE_PRELOAD_MAX + 1], preload_node[RECIPE_PRELOAD_MAX + 1];
+	char writable[TEMPLATE_WRITABLE_MAX + 1];
 	char volume_ids[VOLUMES_MAX][ID_LEN + 1];
 	char volume_paths[VOLUMES_MAX][VOLUME_PATH_MAX + 1];
 };
@@ -217,6 +218,9 @@ static int copy(struct ask_call *c, const struct ask *a)
 		copy_layers(c->texts, &c->template.layers);
 		(void)str_copy(c->texts->preload, sizeof(c->texts->preload), a->template->preload);
 		c->template.preload = c->texts->preload;
+		(void)str_copy(c->texts->preload_node, sizeof(c->texts->preload_node),
+			       a->template->preload_node ? a->template->preload_node : "");
+		c->template.preload_node = c->texts->preload_node;
 		(void)str_copy(c->texts->writable, sizeof(c->texts->writable),
 			       a->template->writable ? a->template->writable : "");
 		c->template.writable = c->texts->writable;

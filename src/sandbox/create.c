@@ -89,6 +89,8 @@ int create_take_box(struct sandbox *sb, struct launcher_box *box, struct err *er
 	usage_new_box(sb);
 	sb->is_warm = (box->flags & BOX_WARM) != 0;
 	memcpy(sb->step_ns, box->step_ns, sizeof(sb->step_ns));
+	if (box->why[0] != '\0')
+		announce_preload(sb, box->why);
 	return link_open(sb, TAKE_FD(box->sock), true, err);
 }
 

@@ -14,6 +14,7 @@ static const struct event_kind table[] = {
 	{ "sandbox.suspended", "has no box, its files are kept" },
 	{ "sandbox.started", "has a box again" },
 	{ "sandbox.stopped", "ended; reason" },
+	{ "sandbox.preload_failed", "what its template preloads is not there; reason" },
 	{ "sandbox.failed", "could not be made, or was lost; reason" },
 	{ "execution.started", "sandbox" },
 	{ "execution.ended", "sandbox, result, exitCode, signal, wallMs, cpuMs" },

@@ -96,7 +96,11 @@ int kit_recipe(const struct kit *k, struct recipe *ret, struct err *err)
 				.layers = k->layers };
 	r = makeup_writable(m, ret->writable, sizeof(ret->writable));
 	if (r == 0)
-		r = makeup_preload(m, ret->preload, sizeof(ret->preload));
+		r = makeup_preload(&m->preload, ret->preload, sizeof(ret->preload));
+	if (r == 0)
+		r = makeup_preload(&m->preload_node, ret->preload_node, sizeof(ret->preload_node));
+	if (m->preload.len + m->preload_node.len > 0)
+		ret->flags |= TEMPLATE_OWN_PRELOAD;
 	return r < 0 ? err_sys(err, r, "preload") : 0;
 }
 

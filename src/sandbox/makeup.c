@@ -47,14 +47,15 @@ static bool is_said(const char *text)
 bool makeup_is_plain(const struct makeup *m)
 {
 	return !is_said(m->user) && !is_said(m->workdir) && !m->writable_root &&
-	       m->writable.len == 0 && m->preload.len == 0 && !is_said(m->start.command) &&
-	       m->root == ROOT_HOST && m->profile == PROFILE_ID_STANDARD && m->strict == 0;
+	       m->writable.len == 0 && m->preload.len == 0 && m->preload_node.len == 0 &&
+	       !is_said(m->start.command) && m->root == ROOT_HOST &&
+	       m->profile == PROFILE_ID_STANDARD && m->strict == 0;
 }
 
 bool makeup_needs_no_box(const struct makeup *m)
 {
 	return !m->writable_root && m->writable.len == 0 && m->preload.len == 0 &&
-	       m->root == ROOT_HOST && m->strict == 0;
+	       m->preload_node.len == 0 && m->root == ROOT_HOST && m->strict == 0;
 }
 
 static int join(const struct jv_strings *l, const char *between, char *dst, size_t size)
@@ -66,9 +67,9 @@ static int join(const struct jv_strings *l, const char *between, char *dst, size
 	return b.failed ? -ENOMEM : str_copy(dst, size, buf_str(&b));
 }
 
-int makeup_preload(const struct makeup *m, char *dst, size_t size)
+int makeup_preload(const struct jv_strings *modules, char *dst, size_t size)
 {
-	return join(&m->preload, ",", dst, size);
+	return join(modules, ",", dst, size);
 }
 
 int makeup_writable(const struct makeup *m, char *dst, size_t size)
@@ -115,21 +116,35 @@ static int check_start(const struct makeup_start *s, struct err *err)
 	return s->ready_http[0] == '/' ? 0 : err_set(err, EINVAL, "start.readyHttp: want /PATH");
 }
 
-static int check_preload(const struct makeup *m, uint32_t flags, struct err *err)
+/* Of one of the two lists, whose names the rules of the other would not let through. */
+static int check_modules(const char *field, const struct jv_strings *modules, bool is_node,
+			 struct err *err)
 {
 	char text[RECIPE_PRELOAD_MAX + 1];
-	struct template_spec t = { .id = 1, .preload = text };
+	struct template_spec t = { .preload = is_node ? "" : text,
+				   .preload_node = is_node ? text : "" };
 	struct err ignored = { 0 };
 
-	if (m->preload.len == 0)
-		return 0;
-	if (!(flags & TEMPLATE_WARM_PYTHON))
-		return err_set(err, EINVAL, "preload: no Python waits in boxes of that template");
-	if (makeup_preload(m, text, sizeof(text)) < 0)
-		return err_set(err, EINVAL, "preload: too long together");
-	return spec_check_template(&t, &ignored) < 0
-		       ? err_set(err, EINVAL, "preload: want names of modules")
+	for (size_t i = 0; i < modules->len; i++)
+		if (modules->items[i][0] == '\0' || strchr(modules->items[i], ','))
+			return err_set(err, EINVAL, "%s: want names of modules", field);
+	if (makeup_preload(modules, text, sizeof(text)) < 0)
+		return err_set(err, EINVAL, "%s: too long together", field);
+	return spec_check_preload(&t, &ignored) < 0
+		       ? err_set(err, EINVAL, "%s: want names of modules", field)
 		       : 0;
+}
+
+static int check_preload(const struct makeup *m, uint32_t flags, struct err *err)
+{
+	int r;
+
+	if (m->preload.len > 0 && !(flags & TEMPLATE_WARM_PYTHON))
+		return err_set(err, EINVAL, "preload: no Python waits in boxes of that template");
+	if (m->preload_node.len > 0 && !(flags & TEMPLATE_WARM_NODE))
+		return err_set(err, EINVAL, "preloadNode: no Node waits in boxes of that template");
+	r = check_modules("preload", &m->preload, false, err);
+	return r < 0 ? r : check_modules("preloadNode", &m->preload_node, true, err);
 }
 
 static int check_writable(const struct makeup *m, struct err *err)
@@ -198,6 +213,7 @@ int makeup_copy(const struct makeup *m, struct arena *a, struct makeup *ret)
 	to.workdir = copy_text(m->workdir, a, &r);
 	to.writable = copy_list(&m->writable, a, &r);
 	to.preload = copy_list(&m->preload, a, &r);
+	to.preload_node = copy_list(&m->preload_node, a, &r);
 	to.start.command = copy_text(m->start.command, a, &r);
 	to.start.ready_command = copy_text(m->start.ready_command, a, &r);
 	to.start.ready_http = copy_text(m->start.ready_http, a, &r);
@@ -239,6 +255,7 @@ void makeup_write(const struct makeup *m, struct jw *w)
 		jw_bool_field(w, "writableRoot", true);
 	write_list(w, "writablePaths", &m->writable);
 	write_list(w, "preload", &m->preload);
+	write_list(w, "preloadNode", &m->preload_node);
 	if (is_said(s->command)) {
 		jw_key(w, "start");
 		jw_object_begin(w);

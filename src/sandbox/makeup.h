@@ -38,6 +38,7 @@ struct makeup {
 	bool writable_root;         /* copy-on-write; else what the template brought is read-only */
 	struct jv_strings writable; /* paths that can be written to all the same */
 	struct jv_strings preload;  /* modules that a waiting Python has imported */
+	struct jv_strings preload_node; /* the same of Node */
 	struct makeup_start start;
 	/* Not for clients to say: */
 	uint8_t root;    /* enum template_root: ROOT_HOST, ROOT_LAYERS */
@@ -61,6 +62,10 @@ struct makeup {
 		JV_FIELD("preload", STRINGS, struct_, member_.preload, .flags = JV_NULLABLE,      \
 			 .max = MAKEUP_PRELOAD_MAX, .text_max = MAKEUP_MODULE_MAX,                \
 			 .help = "modules that a waiting Python has imported"),                   \
+		JV_FIELD("preloadNode", STRINGS, struct_, member_.preload_node,                   \
+			 .flags = JV_NULLABLE, .max = MAKEUP_PRELOAD_MAX,                         \
+			 .text_max = MAKEUP_MODULE_MAX,                                           \
+			 .help = "modules that a waiting Node has loaded"),                       \
 		JV_FIELD("start", OBJECT, struct_, member_.start, .flags = JV_NULLABLE,           \
 			 .sub = makeup_start_fields, .sub_count = MAKEUP_START_FIELDS,            \
 			 .help = "what runs from the beginning, and when it is ready")
@@ -72,7 +77,7 @@ bool makeup_is_plain(const struct makeup *m);
 /* True when a finished box needs to know nothing of it: commands and checks come later. */
 bool makeup_needs_no_box(const struct makeup *m);
 /* As in struct template_spec; -E2BIG, -ENOMEM. */
-int makeup_preload(const struct makeup *m, char *dst, size_t size);
+int makeup_preload(const struct jv_strings *modules, char *dst, size_t size);
 int makeup_writable(const struct makeup *m, char *dst, size_t size);
 /* -EINVAL with "field: why". flags: enum template_flag of the built-in template below. */
 int makeup_check(const struct makeup *m, uint32_t flags, struct err *err);

@@ -126,6 +126,7 @@ static void tell_template(struct sandboxes *all, uint32_t id, struct slot *slot)
 				   .flags = r->flags,
 				   .limits = all->settings.limits,
 				   .preload = r->preload,
+				   .preload_node = r->preload_node,
 				   .writable = r->writable,
 				   .layers = layers_list(&r->layers) };
 
@@ -172,6 +173,7 @@ void slots_tell(struct sandboxes *all)
 static bool is_same(const struct recipe *a, const struct recipe *b)
 {
 	return a->root == b->root && a->flags == b->flags && strcmp(a->preload, b->preload) == 0 &&
+	       strcmp(a->preload_node, b->preload_node) == 0 &&
 	       strcmp(a->writable, b->writable) == 0 && layers_are_same(&a->layers, &b->layers);
 }
 

@@ -281,6 +281,8 @@ static void apply_makeup(struct makeup *m, const struct makeup *said)
 		m->writable = said->writable;
 	if (said->preload.len > 0)
 		m->preload = said->preload;
+	if (said->preload_node.len > 0)
+		m->preload_node = said->preload_node;
 	if (said->start.command)
 		m->start = said->start;
 	if (said->profile > m->profile)

@@ -456,12 +456,17 @@ long guest_put_ready(void *data, size_t cap, const struct guest_ready *e)
 	wr_u8(&w, e->warm_node);
 	wr_u8(&w, e->resumed);
 	wr_u32(&w, e->live);
+	if (e->why_code != 0) {
+		wr_u32(&w, e->why_code);
+		wr_str(&w, e->why);
+	}
 	return wire_finish(&w);
 }
 
 int guest_get_ready(struct rd *r, struct guest_ready *ret)
 {
-	struct guest_ready e;
+	struct guest_ready e = { .why = "" };
+	bool has_why;
 	int n;
 
 	e.version = rd_u32(r);
@@ -469,8 +474,14 @@ int guest_get_ready(struct rd *r, struct guest_ready *ret)
 	e.warm_node = rd_u8(r);
 	e.resumed = rd_u8(r);
 	e.live = rd_u32(r);
+	/* A box that is older than this says nothing of it. */
+	has_why = !r->bad && r->p != r->end;
+	if (has_why) {
+		e.why_code = rd_u32(r);
+		e.why = rd_str(r);
+	}
 	n = rd_end(r);
-	if (n == 0 && e.resumed > 1)
+	if (n == 0 && (e.resumed > 1 || (has_why && e.why_code == 0) || strlen(e.why) > WHY_MAX))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = e;

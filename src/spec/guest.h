@@ -71,6 +71,10 @@ struct guest_ready {
 	uint8_t warm_python, warm_node; /* interpreters waiting in the box */
 	uint8_t resumed;                /* 1: others were connected before */
 	uint32_t live;                  /* how many G_LIVE follow at once */
+	/* An interpreter that was to have modules imported does not wait: positive errno (ENOPKG:
+	 * a module cannot be imported) and a sentence of at most WHY_MAX; 0 and "": all do. */
+	uint32_t why_code;
+	const char *why;
 };
 
 enum guest_exec_flag {
@@ -200,14 +204,14 @@ enum guest_file_flag {
 #define GUEST_ATTRS_BYTES 8192u  /* of all pairs of a file */
 #define GUEST_ATTR_NAME_MAX 250u /* bytes of a name: what the kernel takes behind "user." */
 
-	(64u << 10) /* bytes of a line that are searched; the rest is passed over \
-		     */
-#define GUEST_REPLACE_MAX (16u << 20) /* bytes of a file that can be changed by a replace */
-
 #define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
 #define GUEST_CONTEXT_MAX 20      /* lines told before and after one that matches */
 #define GUEST_LINE_MAX 4096u      /* most bytes told of a line */
 #define GUEST_LINE_LOOK                                                           \
+	(64u << 10) /* bytes of a line that are searched; the rest is passed over \
+		     */
+#define GUEST_REPLACE_MAX (16u << 20) /* bytes of a file that can be changed by a replace */
+
 /* What to look for below a path, or in the one file that it names. */
 struct guest_search {
 	uint32_t limit;               /* entries, lines or files to tell at most; at least 1 */
@@ -253,12 +257,12 @@ struct guest_file {
 	const char *user; /* "" is the box's user: whose rights count and who owns new files */
 	const char *path, *target;
 	struct guest_search search; /* of the operations that search, else zero */
+	const char *attrs;          /* with FILE_ATTRS */
+	size_t attrs_len;
 };
 
 enum guest_address { ADDRESS_V4, ADDRESS_V6, ADDRESS_COUNT }; /* 127.0.0.1, ::1 */
 
-	const char *attrs;          /* with FILE_ATTRS */
-	size_t attrs_len;
 /* The box's own loopback, nothing else: what else there may be in its network is not ours to reach.
  */
 struct guest_connect {
@@ -308,13 +312,13 @@ int guest_get_entry(struct rd *r, struct guest_entry *ret);
 long guest_put_found(void *data, size_t cap, uint32_t id, const struct guest_found *e);
 int guest_get_found(struct rd *r, struct guest_found *ret);
 bool guest_is_search(uint8_t op);
+/* The next pair of attributes; false behind the last. Start with *at = 0. */
+bool guest_attr_next(const char *attrs, size_t len, size_t *at, const char **ret_name,
+		     const char **ret_value);
 long guest_put_ready(void *data, size_t cap, const struct guest_ready *e);
 int guest_get_ready(struct rd *r, struct guest_ready *ret);
 /* type: G_CONNECT or G_LISTEN; only the latter may have no port. */
 long guest_put_connect(void *data, size_t cap, uint16_t type, uint32_t id,
-/* The next pair of attributes; false behind the last. Start with *at = 0. */
-bool guest_attr_next(const char *attrs, size_t len, size_t *at, const char **ret_name,
-		     const char **ret_value);
 		       const struct guest_connect *c);
 int guest_get_connect(struct rd *r, uint16_t type, struct guest_connect *ret);
 /* Small frames: any type whose payload is raw bytes, one u64, or an error. */

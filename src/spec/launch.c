@@ -10,13 +10,12 @@
 
 #define TEMPLATE_FLAGS                                                        \
 	(TEMPLATE_WRITABLE_ROOT | TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE | \
-	 TEMPLATE_STRICT_CALLS | TEMPLATE_STRICT_PROC)
+	 TEMPLATE_STRICT_CALLS | TEMPLATE_STRICT_PROC | TEMPLATE_OWN_PRELOAD)
 #define LAUNCH_FLAGS LAUNCH_COLD
 #define BOX_FLAGS (BOX_WARM | BOX_WARM_PYTHON | BOX_WARM_NODE)
 #define CONTROLLERS                                                                  \
 	(CONTROLLER_MEMORY | CONTROLLER_PIDS | CONTROLLER_CPU | CONTROLLER_FREEZER | \
 	 CONTROLLER_CPUSET)
-#define PRELOAD_MAX 1024u /* bytes */
 
 static const struct limits built_in = {
 	.memory_bytes = LIMIT_MEMORY_DEFAULT,
@@ -136,46 +135,16 @@ static int check_choices(const struct template_spec *t, struct err *err)
 	return 0;
 }
 
-static bool is_name_byte(char c, bool first)
-{
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
-		return true;
-	return !first && c >= '0' && c <= '9';
-}
-
-/* "numpy,os.path": dotted names with commas between them. The text reaches an interpreter inside
- * the box, so nothing but names gets through. */
-static bool preload_is_valid(const char *s)
-{
-	bool first = true; /* a name begins here */
-
-	if (*s == '\0')
-		return true;
-	for (; *s; s++) {
-		if ((*s == '.' || *s == ',') && !first)
-			first = true;
-		else if (is_name_byte(*s, first))
-			first = false;
-		else
-			return false;
-	}
-	return !first;
-}
-
 int spec_check_template(const struct template_spec *t, struct err *err)
 {
-	const char *preload = t->preload ? t->preload : "";
 	const char *writable = t->writable ? t->writable : "";
 	struct limits l = t->limits;
 	int r = check_choices(t, err);
 
+	if (r == 0)
+		r = spec_check_preload(t, err);
 	if (r < 0)
 		return r;
-	if (strnlen(preload, PRELOAD_MAX + 1) > PRELOAD_MAX)
-		return err_set(err, E2BIG, "template preload is above %u bytes", PRELOAD_MAX);
-	if (!preload_is_valid(preload))
-		return err_set(err, EINVAL,
-			       "template preload '%.60s': want module names and commas", preload);
 	if (!spec_writable_is_valid(writable))
 		return err_set(err, EINVAL, "template's writable paths '%.100s'", writable);
 	if (writable[0] != '\0' && !(t->flags & TEMPLATE_WRITABLE_ROOT))
@@ -245,6 +214,7 @@ long launch_put_template(void *data, size_t cap, uint32_t id, const struct templ
 	wr_u32(&w, t->flags);
 	launch_wr_limits(&w, &t->limits);
 	wr_str(&w, t->preload);
+	wr_str(&w, t->preload_node);
 	wr_str(&w, t->writable);
 	launch_wr_layers(&w, &t->layers);
 	return wire_finish(&w);
@@ -263,6 +233,7 @@ int launch_get_template(struct rd *r, struct template_spec *ret)
 	t.flags = rd_u32(r);
 	launch_rd_limits(r, &t.limits);
 	t.preload = rd_str(r);
+	t.preload_node = rd_str(r);
 	t.writable = rd_str(r);
 	layers = launch_rd_layers(r, &t.layers);
 	n = rd_end(r);
@@ -359,6 +330,7 @@ long launch_put_box(void *data, size_t cap, uint32_t id, const struct launch_box
 	launch_wr_limits(&w, &b->limits);
 	for (size_t i = 0; i < STEP_COUNT; i++)
 		wr_u64(&w, b->step_ns[i]);
+	wr_str(&w, b->why);
 	return wire_finish(&w);
 }
 
@@ -373,8 +345,10 @@ int launch_get_box(struct rd *r, struct launch_box *ret)
 	launch_rd_limits(r, &b.limits);
 	for (size_t i = 0; i < STEP_COUNT; i++)
 		b.step_ns[i] = rd_u64(r);
+	b.why = rd_str(r);
 	n = rd_end(r);
-	if (n == 0 && (!id_is_valid(b.id) || (b.flags & ~(uint32_t)BOX_FLAGS) != 0))
+	if (n == 0 && (!id_is_valid(b.id) || (b.flags & ~(uint32_t)BOX_FLAGS) != 0 ||
+		       strlen(b.why) > WHY_MAX))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = b;
@@ -467,12 +441,14 @@ long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct poo
 	wr_u64(&w, s->hits);
 	wr_u64(&w, s->misses);
 	wr_u64(&w, s->make_us);
+	wr_str(&w, s->why);
 	return wire_finish(&w);
 }
 
 int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 {
-	struct pool_state s;
+	struct pool_state s = { 0 };
+	const char *why;
 	int n;
 
 	s.ready = rd_u32(r);
@@ -482,7 +458,10 @@ int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 	s.hits = rd_u64(r);
 	s.misses = rd_u64(r);
 	s.make_us = rd_u64(r);
+	why = rd_str(r);
 	n = rd_end(r);
+	if (n == 0)
+		n = str_copy(s.why, sizeof(s.why), why);
 	if (n == 0)
 		*ret = s;
 	return n;

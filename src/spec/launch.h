@@ -89,6 +89,9 @@ enum template_flag {
 	/* Two parts of LEVEL_HIGH that need no other kernel. */
 	TEMPLATE_STRICT_CALLS = 1 << 3, /* no Internet sockets, no memfds */
 	TEMPLATE_STRICT_PROC = 1 << 4,  /* /proc shows processes and nothing else */
+	/* What is preloaded is the template's own: a box that no template interpreter has made
+	 * imports it by itself, and one that cannot is of no use to who asked for it. */
+	TEMPLATE_OWN_PRELOAD = 1 << 5,
 };
 
 /* Ids of layers, bottom first. A box sees what they hold below what it writes itself. */
@@ -104,7 +107,8 @@ struct template_spec {
 	uint8_t root, level, net;
 	uint32_t flags;
 	struct limits limits;
-	const char *preload; /* modules a warm Python has imported: "numpy,json" */
+	const char *preload;      /* modules a warm Python has imported: "numpy,json" */
+	const char *preload_node; /* the same for Node: "lodash,@scope/name"; NULL or "": none */
 	/* Of a writable root: the only directories that can be written to, "/opt/a:/var/b"; NULL or
 	 * "": all of it. */
 	const char *writable;
@@ -112,6 +116,7 @@ struct template_spec {
 };
 #define TEMPLATE_MAX 256
 #define TEMPLATE_WRITABLE_MAX 1024 /* bytes */
+#define TEMPLATE_PRELOAD_MAX 1024  /* bytes, of each list */
 
 struct pool_spec {
 	uint32_t template_id;
@@ -160,6 +165,7 @@ struct launch_box {
 	uint32_t pid;         /* of holt-init, outside */
 	struct limits limits; /* in force */
 	uint64_t step_ns[STEP_COUNT];
+	const char *why; /* what it should have preloaded is not there; NULL or "": all is */
 };
 
 /* A claimed box, as the launcher knows it. */
@@ -220,7 +226,8 @@ struct box_usage {
 struct pool_state {
 	uint32_t ready, building, claimed, target;
 	uint64_t hits, misses;
-	uint64_t make_us; /* to make a box, lately; 0: none was made */
+	uint64_t make_us;      /* to make a box, lately; 0: none was made */
+	char why[WHY_MAX + 1]; /* what its boxes should have preloaded is not there; "": all is */
 };
 
 enum launch_cgroup { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
@@ -251,6 +258,8 @@ uint32_t spec_nofile_default(bool is_rootless);
 /* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);
+/* The names of its modules alone. */
+int spec_check_preload(const struct template_spec *t, struct err *err);
 /* "/opt/a:/var/b": absolute, names of [A-Za-z0-9._-], no "." nor "..", none of the kernel's. */
 bool spec_writable_is_valid(const char *paths);
 bool spec_tag_is_valid(const char *tag);

@@ -13,7 +13,15 @@
 #define WARM_FORK 'f'
 #define WARM_STREAMS 3
 #define WARM_GROUPS_MAX 64
+#define WARM_PRELOAD_MS 30000 /* for an interpreter to import its modules */
 #define WARM_HOME_MAX 256
+
+/* In place of its first word, by an interpreter that never will be ready: a positive errno, ENOPKG
+ * when a module cannot be imported. */
+struct warm_failed {
+	int32_t code;
+	char text[236]; /* ends with a NUL */
+};
 
 struct warm_parked {
 	int32_t pid; /* in the box */

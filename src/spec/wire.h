@@ -10,6 +10,7 @@
 
 #define WIRE_VERSION 1
 #define WIRE_PAYLOAD_MAX (64u << 10)
+#define WHY_MAX 200 /* bytes of a sentence about what a box lacks */
 #define WIRE_FRAME_MAX (sizeof(struct wire_head) + WIRE_PAYLOAD_MAX)
 
 struct wire_head {

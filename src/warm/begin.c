@@ -21,6 +21,14 @@ static const char *const names[3][2] = { { "stdin", "__stdin__" },
 					 { "stdout", "__stdout__" },
 					 { "stderr", "__stderr__" } };
 
+/* 0: it is not there. */
+static struct timespec changed_at(const char *dir)
+{
+	struct stat st;
+
+	return dir[0] && stat(dir, &st) == 0 ? st.st_mtim : (struct timespec){ 0 };
+}
+
 int begin_prepare(struct python *py, struct err *err)
 {
 	struct py_object *site = py->api.dict_get(py->tools, "user_site");
@@ -31,6 +39,7 @@ int begin_prepare(struct python *py, struct err *err)
 		py->api.err_print();
 		return err_set(err, EIO, "prepare the begin of Python");
 	}
+	py->user_site_time = changed_at(py->user_site);
 	py->has_clock = py->api.is_true(clock) == 1;
 	py->api.decref(clock);
 	return 0;
@@ -97,14 +106,17 @@ static const char *find_env(const char *const *envp, const char *name)
 	return "";
 }
 
-/* A bare interpreter would have looked for the user's own packages at its start. */
+/* A bare interpreter would have looked for the user's own packages at its start, and found those
+ * that have come since the template's. */
 static bool needs_fresh_start(const struct python *py, const struct guest_exec *e)
 {
 	const char *home = find_env(e->envp, "HOME");
+	struct timespec now;
 
 	if (home[0] && strcmp(home, WARM_HOME) != 0)
 		return true;
-	return py->user_site[0] && access(py->user_site, F_OK) == 0;
+	now = changed_at(py->user_site);
+	return now.tv_sec != py->user_site_time.tv_sec || now.tv_nsec != py->user_site_time.tv_nsec;
 }
 
 /* Without any locale the interpreter picks C.UTF-8 and tells its children. */

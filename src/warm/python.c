@@ -71,7 +71,9 @@ static int make_tools(struct python *py, struct err *err)
 static int import_one(struct python *py, struct str name, struct err *err)
 {
 	char text[MODULE_NAME_MAX];
-	struct py_object *module;
+	struct py_object *arg, *why = NULL;
+	const char *said;
+	int r = 0;
 
 	if (name.len == 0)
 		return 0;
@@ -79,13 +81,19 @@ static int import_one(struct python *py, struct str name, struct err *err)
 		return err_set(err, EINVAL, "preload: name of %zu bytes", name.len);
 	memcpy(text, name.data, name.len);
 	text[name.len] = '\0';
-	module = py->api.import_module(text);
-	if (!module) {
-		py->api.err_print();
-		return err_set(err, ENOENT, "preload: Python cannot import '%s'", text);
-	}
-	py->api.decref(module);
-	return 0;
+	arg = py->api.text_new(text);
+	why = arg ? python_call(py, "load", arg, NULL) : NULL;
+	if (arg)
+		py->api.decref(arg);
+	said = why && why != py->api.none ? py->api.text_get(why) : "";
+	if (why != py->api.none)
+		r = err_set(err, ENOPKG, "preload: Python cannot import '%.100s': %s", text,
+			    said ? said : "");
+	if (py->api.err_occurred())
+		py->api.err_clear();
+	if (why)
+		py->api.decref(why);
+	return r;
 }
 
 struct py_object *python_call(struct python *py, const char *name, struct py_object *a,

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "warm/symbols.h"
 
@@ -27,8 +28,9 @@ struct python {
 	struct py_object *out, *err;               /* not held: the streams as they were made */
 	struct py_object *streams[PYTHON_STREAMS]; /* owned: made ahead; NULL once used */
 	struct warm_end *end;                      /* where a child says how it ends */
-	const char *user_site; /* the user's own packages; "" when not looked at */
-	bool has_clock;        /* a module of the template keeps its start time */
+	const char *user_site;          /* the user's own packages; "" when not looked at */
+	struct timespec user_site_time; /* when that directory last changed; 0: it was not there */
+	bool has_clock;                 /* a module of the template keeps its start time */
 };
 
 /* Starts the interpreter and imports `modules` ("numpy,json"); one that cannot be imported is an

@@ -20,6 +20,14 @@ environments = [posix.environ, os.environ._data]  # modules may hold either mapp
 user_site = site.USER_SITE if site.ENABLE_USER_SITE and site.USER_SITE else ""
 program = sys.orig_argv[0] if hasattr(sys, "orig_argv") else ""
 
+# None, or why not: a module's own code runs here, and may leave by any way that there is.
+def load(name):
+    try:
+        __import__(name)
+    except BaseException as e:
+        return f"{type(e).__name__}: {e}"
+
+
 # From 3.13 on the source of a command is kept for tracebacks, under its name or its code.
 _linecache = None
 if sys.version_info >= (3, 13):

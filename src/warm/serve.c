@@ -16,10 +16,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "launch/box.h"
 #include "launch/mounts.h"
 #include "launch/zygote.h"
 #include "spec/guest.h"
+#include "spec/warm.h"
 #include "warm/python.h"
 #include "warm/worker.h"
 
@@ -207,6 +209,9 @@ int serve_boxes(struct python *py)
 
 int serve_failed(const struct err *err)
 {
-	(void)fd_send(SERVE_FD, err->text, strlen(err->text) + 1, NULL, 0);
+	struct warm_failed f = { .code = err->code };
+
+	(void)str_format(f.text, sizeof(f.text), "%.*s", (int)sizeof(f.text) - 1, err->text);
+	(void)fd_send(SERVE_FD, &f, sizeof(f), NULL, 0);
 	return 1;
 }

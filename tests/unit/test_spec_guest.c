@@ -41,7 +41,9 @@ static const struct guest_live live_example = {
 	.tag = "exec 5",
 };
 
-static const struct guest_ready ready_example = { 9, 1, 2, 1, 300 };
+static const struct guest_ready ready_example = { 9, 1, 2, 1, 300, ENOPKG, "no x" };
+
+static const struct guest_ready ready_plain = { .version = 9, .live = 300 };
 
 static const struct guest_file file_example = {
 	.op = FILE_TAR_PUT,
@@ -251,6 +253,8 @@ static void the_other_messages_come_back_as_they_were(void **state)
 	assert_int_equal(ready_got.warm_node, 2);
 	assert_int_equal(ready_got.resumed, 1);
 	assert_int_equal(ready_got.live, 300);
+	assert_int_equal(ready_got.why_code, ENOPKG);
+	assert_string_equal(ready_got.why, "no x");
 }
 
 static void what_lives_comes_back_as_it_was(void **state)
@@ -282,6 +286,9 @@ static void what_lives_out_of_bounds_is_refused(void **state)
 	e = live_example;
 	e.tag = "0123456789abcdef0123456789abcdef!";
 	assert_int_equal(try_live(&e), -EINVAL);
+	ready.why_code = 0; /* and then it is not sent, as by a box that knows nothing of it */
+	assert_int_equal(try_ready(&ready), 0);
+	assert_string_equal(ready_got.why, "");
 	ready.resumed = 2;
 	assert_int_equal(try_ready(&ready), -EINVAL);
 }
@@ -359,7 +366,7 @@ static void an_execution_out_of_bounds_is_refused(void **state)
 	e.kind = EXEC_KIND_COUNT;
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e = exec_example;
-	e.flags = 1 << 5;
+	e.flags = 1 << 6;
 	assert_int_equal(try_exec(&e), -EINVAL);
 	e.flags = EXEC_SHELL;
 	e.argc = 2; /* no line behind the shell */
@@ -629,7 +636,8 @@ static void cut_or_changed_frames_do_no_harm(void **state)
 		      decode_found);
 	frame_torture(frame, (size_t)guest_put_entry(frame, sizeof(frame), 1, &entry_example),
 		      decode_entry);
-	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready_example),
+	/* Without its last part, which a box need not send. */
+	frame_torture(frame, (size_t)guest_put_ready(frame, sizeof(frame), &ready_plain),
 		      decode_ready);
 	frame_torture(frame, (size_t)guest_put_live(frame, sizeof(frame), &live_example),
 		      decode_live);

@@ -25,6 +25,7 @@ static const struct template_spec template_example = { TEMPLATE_MAX,
 							       TEMPLATE_WRITABLE_ROOT,
 						       LIMITS_EXAMPLE,
 						       "os.path",
+						       "@a/b,c",
 						       "/opt/a:/var/b.c",
 						       { 1, { BOX_ID } } };
 static const struct pool_spec pool_example = { 1, 2, 8, 5000, 80 };
@@ -35,14 +36,13 @@ static const struct launch_spec claim_example = { 3,
 						  { 1, { BOX_ID } },
 						  1,
 						  { { BOX_ID, "/mnt/data", 1 } } };
-static const struct launch_box box_example = {
-	BOX_ID, BOX_WARM | BOX_WARM_NODE, 4711, LIMITS_EXAMPLE, { 1, 2, 3, UINT64_MAX }
-};
+static const struct launch_box box_example = { BOX_ID,         BOX_WARM | BOX_WARM_NODE, 4711,
+					       LIMITS_EXAMPLE, { 1, 2, 3, UINT64_MAX },  "no'x'" };
 static const struct launch_box_info box_info_example = { BOX_ID,         "web-1", BOX_WARM, 4711,
 							 LIMITS_EXAMPLE, 1,       1 };
 static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
 						 1, "not ours" };
-static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7 };
+static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7, "no x" };
 static const struct box_usage usage_example = { 1, 2, UINT64_MAX, 4, 5 };
 
 static uint8_t frame[WIRE_FRAME_MAX];
@@ -106,6 +106,7 @@ static void requests_come_back_as_they_were(void **state)
 	assert_int_equal(template_got.flags, TEMPLATE_WARM_PYTHON | TEMPLATE_WRITABLE_ROOT);
 	assert_limits(&template_got.limits, &limits_example);
 	assert_string_equal(template_got.preload, "os.path");
+	assert_string_equal(template_got.preload_node, "@a/b,c");
 	assert_string_equal(template_got.writable, "/opt/a:/var/b.c");
 	assert_int_equal(template_got.layers.count, 1);
 	assert_string_equal(template_got.layers.ids[0], BOX_ID);
@@ -214,7 +215,7 @@ static void values_out_of_bounds_are_refused(void **state)
 	REFUSED(template, t, t.root = ROOT_KIND_COUNT);
 	REFUSED(template, t, t.level = LEVEL_COUNT);
 	REFUSED(template, t, t.net = NET_COUNT);
-	REFUSED(template, t, t.flags = 1 << 5);
+	REFUSED(template, t, t.flags = 1 << 6);
 	REFUSED(pool, p, p.template_id = 0);
 	REFUSED(pool, p, p.template_id = TEMPLATE_MAX + 1);
 	REFUSED(pool, p, p.min = p.max + 1);
@@ -372,7 +373,7 @@ static void a_template_is_checked_whole(void **state)
 	(void)state;
 	assert_int_equal(spec_check_template(&t, &err), 0);
 	assert_int_equal(err.code, 0);
-	t.preload = NULL;
+	t.preload = t.preload_node = NULL;
 	t.limits = (struct limits){ 0 };
 	assert_int_equal(spec_check_template(&t, &err), 0);
 	t.id = TEMPLATE_MAX + 1;
@@ -385,7 +386,7 @@ static void a_template_is_checked_whole(void **state)
 	t = template_example;
 	t.flags = 0xe0;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);
-	assert_string_equal(err.text, "template flags are 0xe0, known are 0x1f");
+	assert_string_equal(err.text, "template flags are 0xe0, known are 0x3f");
 	t = template_example;
 	t.limits.pids = 1;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);
@@ -447,6 +448,46 @@ static void nothing_but_module_names_is_preloaded(void **state)
 	assert_int_equal(spec_check_template(&t, NULL), -E2BIG);
 }
 
+static void nothing_but_names_of_packages_is_preloaded_by_node(void **state)
+{
+	static const char *const good[] = { "",         "lodash", "a,b", "@scope/name/part.js",
+					    "left-pad", "a_1.b",  "9p" };
+	static const char *const bad[] = { ",",      "a,",   ",a",   "a,,b", "a/../b", "./a",
+					   "/etc/x", "-r",   "a b",  "a'",   "a\nb",   "a`",
+					   "a,/b",   "a,.b", "a\\b", "a:b",  "(x)",    "\xc3\xa9" };
+	static char big[TEMPLATE_PRELOAD_MAX + 2];
+	struct template_spec t = template_example;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		t.preload_node = good[i];
+		assert_int_equal(spec_check_template(&t, NULL), 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		t.preload_node = bad[i];
+		assert_int_equal(spec_check_template(&t, NULL), -EINVAL);
+	}
+	memset(big, 'a', TEMPLATE_PRELOAD_MAX);
+	t.preload_node = big;
+	assert_int_equal(spec_check_template(&t, NULL), 0);
+	big[TEMPLATE_PRELOAD_MAX] = 'a';
+	assert_int_equal(spec_check_template(&t, NULL), -E2BIG);
+}
+
+static void a_reason_is_no_longer_than_it_may_be(void **state)
+{
+	char why[WHY_MAX + 2] = { 0 };
+	struct launch_box box = box_example;
+
+	(void)state;
+	memset(why, 'w', WHY_MAX);
+	box.why = why;
+	assert_int_equal(try_box(&box), 0);
+	assert_string_equal(box_got.why, why);
+	why[WHY_MAX] = 'w';
+	assert_int_equal(try_box(&box), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +505,8 @@ int main(void)
 		cmocka_unit_test(too_much_disk_is_explained),
 		cmocka_unit_test(a_template_is_checked_whole),
 		cmocka_unit_test(nothing_but_module_names_is_preloaded),
+		cmocka_unit_test(nothing_but_names_of_packages_is_preloaded_by_node),
+		cmocka_unit_test(a_reason_is_no_longer_than_it_may_be),
 		cmocka_unit_test(writable_paths_lead_nowhere_else),
 	};
 

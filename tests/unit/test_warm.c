@@ -457,7 +457,7 @@ static void a_waiting_node_runs_the_code_once(void **state)
 
 	(void)state;
 	warm_init(&w);
-	if (getuid() != 0 || warm_start_node(&w, 5, &err) < 0)
+	if (getuid() != 0 || warm_start_node(&w, 5, "", &err) < 0)
 		skip();
 	e.argv[e.argc++] = "one";
 	assert_int_equal(warm_take(&w, &e, &s, &err), 0);
