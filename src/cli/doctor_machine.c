@@ -142,6 +142,24 @@ static void check_disk(struct finding *f)
 	finding_set(f, bytes < DISK_WANTED ? HEALTH_WARN : HEALTH_OK, "%s free", size);
 }
 
+/* What layers_on: disk needs. It is a choice, so there is nothing to mend for who has not made it.
+ */
+static void check_layers(struct finding *f)
+{
+	static const char *const tools[] = { "/usr/sbin/mkfs.btrfs", "/sbin/mkfs.btrfs" };
+	const char *lack = NULL;
+
+	if (geteuid() != 0)
+		lack = "it needs root";
+	else if (access("/dev/loop-control", R_OK | W_OK) < 0)
+		lack = "there are no loop devices";
+	else if (access(tools[0], X_OK) < 0 && access(tools[1], X_OK) < 0)
+		lack = "btrfs-progs is not installed";
+	finding_set(f, HEALTH_OK, "layers_on: disk %s%s",
+		    lack ? "is not possible: " : "is possible, if the kernel has btrfs",
+		    lack ? lack : "");
+}
+
 static void check_nofile(struct finding *f)
 {
 	struct rlimit l;
@@ -155,8 +173,7 @@ static void check_nofile(struct finding *f)
 }
 
 const struct check doctor_machine_checks[] = {
-	{ "cgroups", check_cgroup },    { "memory", check_memory },
-	{ "swap", check_swap },         { "disk", check_disk },
-	{ "open files", check_nofile }, { "python3", check_python },
-	{ "node", check_node },         { 0 },
+	{ "cgroups", check_cgroup }, { "memory", check_memory }, { "swap", check_swap },
+	{ "disk", check_disk },      { "layers", check_layers }, { "open files", check_nofile },
+	{ "python3", check_python }, { "node", check_node },     { 0 },
 };

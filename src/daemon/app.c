@@ -100,7 +100,8 @@ static int open_dirs(struct app *a, const struct account *account, struct err *e
 	a->launcher = (struct launcher_options){
 		.cgroup = settings_find("cgroup")->choices[a->config->cgroup],
 		.persistent = true,
-		.state_fd = a->dirs.boxes_fd
+		.state_fd = a->dirs.boxes_fd,
+		.layers_bytes = a->config->layers_on == CONFIG_DISK ? a->config->layers_bytes : 0
 	};
 	return r;
 }
