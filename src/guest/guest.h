@@ -14,6 +14,7 @@
 #include "guest/loop.h"
 #include "guest/out.h"
 #include "guest/pace.h"
+#include "guest/sudo.h"
 #include "guest/tree.h"
 #include "guest/warm.h"
 #include "spec/guest.h"
@@ -41,6 +42,7 @@ struct guest {
 	struct list doors;            /* struct door */
 	struct list deadlines;
 	struct pace pace;
+	struct sudo sudo;
 	size_t n_execs, n_lingering, n_kept, n_relays, n_doors;
 	uint64_t next_mark;
 	int why_code; /* an interpreter does not wait as it should: positive errno */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "guest/serve.h"
+#include "guest/sudo.h"
 
 /* Where the launcher leaves them: see launch/box.h. */
 #define SOCK_FD 3
@@ -68,6 +69,8 @@ int main(int argc, char **argv)
 {
 	struct guest_options options = { .python_fd = -1, .lib_fd = LIB_FD };
 
+	if (sudo_is_name(argc > 0 ? argv[0] : ""))
+		return sudo_main(argc, argv);
 	/* In time: whoever cannot be looked at owns nothing in /proc, unless it is root there. */
 	options.oom_fd = open_oom_score();
 	(void)prctl(PR_SET_DUMPABLE, 0);
@@ -81,6 +84,8 @@ int main(int argc, char **argv)
 			options.preload = argv[i] + 10;
 		else if (strcmp(argv[i], "--node") == 0)
 			options.node = true;
+		else if (strcmp(argv[i], "--sudo") == 0)
+			options.sudo = true;
 		else if (strncmp(argv[i], "--node=", 7) == 0) {
 			options.node = true;
 			options.preload_node = argv[i] + 7;

@@ -39,7 +39,8 @@ static void reap(struct guest *g)
 
 	while (n < REAP_AT_ONCE && (pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		n++;
-		if (!exec_reaped(g, pid, status, &used) && !relay_reaped(g, pid))
+		if (!exec_reaped(g, pid, status, &used) && !relay_reaped(g, pid) &&
+		    !sudo_reaped(g, pid))
 			warm_reaped(&g->warm, pid);
 	}
 	g->must_reap_more = pid > 0;
@@ -194,6 +195,7 @@ static void init(struct guest *g, int sock)
 	list_init(&g->relays);
 	list_init(&g->doors);
 	list_init(&g->deadlines);
+	sudo_init(g);
 	pace_open(&g->pace);
 }
 
@@ -203,6 +205,7 @@ static void done(struct guest *g)
 	kept_free_all(g);
 	relay_free_all(g);
 	door_free_all(g);
+	sudo_done(g);
 	warm_done(&g->warm);
 	tree_close(&g->tree);
 	client_done(g);
@@ -221,6 +224,8 @@ int guest_serve(int sock, const struct guest_options *options)
 	init(&g, sock);
 	g.oom_fd = options->oom_fd;
 	r = open_all(&g, &err);
+	if (r == 0 && options->sudo)
+		r = sudo_open(&g, &err);
 	if (r < 0) {
 		guest_fail(&g, r, err.text);
 	} else {

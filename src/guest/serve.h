@@ -11,6 +11,7 @@ struct guest_options {
 	int lib_fd;
 	bool node;                /* start a Node ahead */
 	const char *preload_node; /* with these modules; NULL or "": with none */
+	bool sudo;                /* the box's user may become root: see sudo.h */
 	int oom_fd; /* /proc/self/oom_score_adj, opened while we were dumpable; 0: none */
 };
 

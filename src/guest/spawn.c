@@ -95,6 +95,8 @@ IN_CHILD static int enter_cwd(const struct spawn_plan *p)
 {
 	if (p->cwd[0])
 		return (int)syscall(SYS_chdir, p->cwd);
+	if (p->cwd_fd > 0)
+		return (int)syscall(SYS_fchdir, p->cwd_fd);
 	if (syscall(SYS_chdir, p->user->home) == 0)
 		return 0;
 	return (int)syscall(SYS_chdir, "/");
@@ -355,6 +357,16 @@ static int open_terminal(const struct spawn_plan *p, struct spawned *ours, int f
 	return 0;
 }
 
+static int open_streams(const struct spawn_plan *p, struct spawned *ours, int fds[3],
+			struct err *err)
+{
+	if (!p->fds)
+		return p->flags & EXEC_PTY ? open_terminal(p, ours, fds, err)
+					   : open_pipes(p, ours, fds, err);
+	memcpy(fds, p->fds, 3 * sizeof(fds[0]));
+	return 0;
+}
+
 void spawn_close(struct spawned *s)
 {
 	s->in = fd_close(s->in);
@@ -374,11 +386,10 @@ int spawn_start(const struct spawn_plan *plan, struct spawned *ret, struct err *
 	s.search = strchr(plan->argv[0], '/') ? NULL : find_path(plan->envp);
 	s.fds[0] = s.fds[1] = s.fds[2] = -1;
 	s.failed_step = STEP_NONE;
-	r = plan->flags & EXEC_PTY ? open_terminal(plan, &ours, s.fds, err)
-				   : open_pipes(plan, &ours, s.fds, err);
+	r = open_streams(plan, &ours, s.fds, err);
 	if (r == 0)
 		r = clone_child(&s, &ours.pid, err);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3 && !plan->fds; i++)
 		(void)fd_close(s.fds[i]);
 	if (r < 0)
 		spawn_close(&ours);

@@ -33,6 +33,9 @@ struct spawn_plan {
 	int oom_fd;        /* our own oom_score_adj, borrowed; 0: to be opened, if we may */
 	const int *passed; /* borrowed, all of them above 15: it has them as 3 and up, */
 	size_t n_passed;   /* and, if there are any, no stream but /dev/null */
+	/* Borrowed: what become its 0, 1 and 2; NULL: pipes or a terminal of ours. */
+	const int *fds;
+	int cwd_fd; /* borrowed: where it runs if cwd is ""; 0: at home */
 };
 
 /* The process has begun to run the program when this returns 0. Our ends of its streams are

@@ -15,11 +15,11 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "guest/limits.h"
 #include "spec/guest.h"
 
 #define STOP_PASSES 20
 #define STOPPED_MAX 256 /* processes that stand still on their own account, remembered */
-#define LIMITS_TEXT_MAX 4096
 #define STAT_TEXT_MAX 1024
 
 int tree_open(struct tree_view *v, struct err *err)
@@ -64,37 +64,12 @@ enum tree_claim tree_claim_of(uint64_t locks, uint64_t rss, uint64_t mark)
 	return locks == mark ? TREE_MEMBER : TREE_FREE;
 }
 
-/* "Max file locks            7                    7                    locks": the second number.
- */
-static int find_hard_limit(const char *text, const char *label, uint64_t *ret)
-{
-	const char *line = strstr(text, label);
-	char word[24];
-	size_t n;
-
-	if (!line)
-		return -EINVAL;
-	line += strlen(label);
-	line += strspn(line, " ");
-	line += strcspn(line, " \n");
-	line += strspn(line, " ");
-	n = strcspn(line, " \n");
-	if (n == 0 || n >= sizeof(word))
-		return -EINVAL;
-	memcpy(word, line, n);
-	word[n] = '\0';
-	if (strcmp(word, "unlimited") != 0)
-		return parse_u64(word, 0, UINT64_MAX, ret);
-	*ret = RLIM_INFINITY;
-	return 0;
-}
-
 int tree_parse_limits(const char *text, uint64_t *ret_locks, uint64_t *ret_rss)
 {
-	uint64_t locks, rss;
+	uint64_t soft, locks, rss;
 
-	if (find_hard_limit(text, "Max file locks", &locks) < 0 ||
-	    find_hard_limit(text, "Max resident set", &rss) < 0)
+	if (limits_find(text, "Max file locks", &soft, &locks) < 0 ||
+	    limits_find(text, "Max resident set", &soft, &rss) < 0)
 		return -EINVAL;
 	*ret_locks = locks;
 	*ret_rss = rss;

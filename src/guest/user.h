@@ -51,8 +51,8 @@ struct user_memory {
 /* The same; "" is read again only when a file has changed. Reading two files is a good part of what
  * a short run costs; looking at them is not. */
 int user_load_again(struct user_memory *m, const char *who, struct user *ret, struct err *err);
-/* Takes the user's ids and gives up every capability. Plain system calls, so it may run in a child
- * that shares our memory; -1 with errno. */
+/* Takes the user's ids and gives up every capability, but for root of a box that has one. Plain
+ * system calls, so it may run in a child that shares our memory; -1 with errno. */
 int user_become(const struct user *u);
 /* His ids alone: a process of root's keeps what holt-init may, which is to become somebody else. */
 int user_take_ids(const struct user *u);

@@ -109,44 +109,60 @@ static int set_rlimits(const struct box_plan *plan, struct err *err)
 	return 0;
 }
 
-static int drop_bounding(struct err *err)
+#define LOCKED_BITS                                                                       \
+	(SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED | \
+	 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+/* What PID 1 needs to start programs as the box's user. */
+#define INIT_CAPS (1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_KILL)
+/* With TEMPLATE_SUDO, what the box's root has over files and processes of the box: the kernel lets
+ * him use it on nothing that belongs to an id outside of the box's own. */
+#define ROOT_CAPS \
+	(INIT_CAPS | 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER | 1u << CAP_FSETID)
+
+static int drop_bounding(uint32_t keep, struct err *err)
 {
-	for (int cap = 0;; cap++)
+	for (int cap = 0;; cap++) {
+		if (cap < 32 && (keep >> cap & 1))
+			continue;
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return errno == EINVAL && cap > CAP_SETPCAP
 				       ? 0
 				       : err_sys(err, errno, "drop capability %d", cap);
+	}
 }
 
-#define LOCKED_BITS                                                       \
-	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_KEEP_CAPS_LOCKED | \
-	 SECBIT_NO_SETUID_FIXUP_LOCKED)
-#define AMBIENT_BITS (SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
-
-/* What PID 1 needs to start programs as the box's user, and nothing else. Ambient, because that is
- * what survives exec without a privileged id. */
-static int set_caps(bool keep, struct err *err)
+/* Ambient is what survives exec without a privileged id. */
+static int raise_ambient(uint32_t mask, struct err *err)
 {
-	static const int kept[] = { CAP_SETUID, CAP_SETGID, CAP_KILL };
+	for (int cap = 0; cap < 32; cap++)
+		if ((mask >> cap & 1) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
+			return err_sys(err, errno, "keep capability %d", cap);
+	return 0;
+}
+
+/* mask: what is kept over the exec of holt-init, and nothing else. is_root: by being root, as is
+ * anything that root of this box runs from then on; otherwise nobody is root by his id. */
+static int set_caps(uint32_t mask, bool is_root, struct err *err)
+{
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct data[2] = { { 0 } };
-	uint32_t mask = 0;
+	unsigned bits = LOCKED_BITS | (is_root ? 0 : SECBIT_NOROOT);
 	int r;
 
-	for (size_t i = 0; i < COUNT(kept) && keep; i++)
-		mask |= 1u << kept[i];
-	data[0].permitted = data[0].inheritable = mask;
+	data[0].permitted = mask;
+	data[0].inheritable = is_root ? 0 : mask;
 	data[0].effective = mask | 1u << CAP_SETPCAP;
 	data[0].permitted |= 1u << CAP_SETPCAP; /* for the securebits, gone below */
 	if (syscall(SYS_capset, &head, data) < 0)
 		return err_sys(err, errno, "set capabilities");
-	r = drop_bounding(err); /* after the inheritable set, which may hold only what is bounded */
+	/* After the inheritable set, which may hold only what is bounded. */
+	r = drop_bounding(is_root ? mask : 0, err);
+	if (r == 0 && !is_root)
+		r = raise_ambient(mask, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < COUNT(kept) && keep; i++)
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) < 0)
-			return err_sys(err, errno, "keep capability %d", kept[i]);
-	if (prctl(PR_SET_SECUREBITS, LOCKED_BITS | AMBIENT_BITS, 0, 0, 0) < 0)
+	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
 		return err_sys(err, errno, "lock securebits");
 	data[0].permitted = data[0].effective = mask;
 	if (syscall(SYS_capset, &head, data) < 0)
@@ -166,11 +182,12 @@ static int set_filter(const struct box_plan *plan, struct err *err)
 
 int box_confine(const struct box_plan *plan, bool keep_caps, struct err *err)
 {
-	int r;
+	/* Without privilege the box has no root. */
+	bool is_root = keep_caps && !plan->rootless && (plan->flags & TEMPLATE_SUDO);
+	int r = set_rlimits(plan, err);
 
-	r = set_rlimits(plan, err);
 	if (r == 0)
-		r = set_caps(keep_caps, err);
+		r = set_caps(is_root ? ROOT_CAPS : keep_caps ? INIT_CAPS : 0, is_root, err);
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = err_sys(err, errno, "no new privileges");
 	if (r == 0)
@@ -187,7 +204,7 @@ static int lift(int fd)
 
 /* holt-init's arguments, and the texts of some. */
 struct init_args {
-	char *argv[4];
+	char *argv[5];
 	char preload[sizeof("--preload=") + TEMPLATE_PRELOAD_MAX];
 	char node[sizeof("--node=") + TEMPLATE_PRELOAD_MAX];
 };
@@ -205,6 +222,8 @@ static void fill_args(const struct box_plan *plan, bool has_python, struct init_
 		ret->argv[n++] = ret->preload;
 	if (plan->flags & TEMPLATE_WARM_NODE)
 		ret->argv[n++] = ret->node;
+	if (plan->flags & TEMPLATE_SUDO)
+		ret->argv[n++] = (char *)(uintptr_t) "--sudo";
 	ret->argv[n] = NULL;
 }
 

@@ -21,6 +21,7 @@ struct sock_filter;
 #define BOX_SOCK_FD 3      /* the control socket in holt-init */
 #define BOX_PYTHON_FD 4    /* the waiting Python's socket in holt-init, with --python */
 #define BOX_LIB_FD 4       /* holt-warm.so in holt-init, with --preload: never both */
+#define BOX_LAYERS_MAX (LAYERS_MAX + 2) /* with fittings.h and sysdirs.h, which lie below */
 
 struct box_plan {
 	struct limits limits;
@@ -37,7 +38,7 @@ struct box_plan {
 	uint16_t filter_len;
 	int room_fd; /* detached mount of a directory on disk for what it writes; 0: memory */
 	uint8_t n_layers, n_volumes;
-	int layer_fds[LAYERS_MAX + 1]; /* detached mounts, bottom first; sysdirs.h below all */
+	int layer_fds[BOX_LAYERS_MAX];            /* detached mounts, bottom first */
 	char writable[TEMPLATE_WRITABLE_MAX + 1]; /* as in struct template_spec */
 	char preload[TEMPLATE_PRELOAD_MAX + 1], preload_node[TEMPLATE_PRELOAD_MAX + 1];
 	int volume_fds[VOLUMES_MAX];

@@ -31,6 +31,7 @@ static const struct {
 };
 #define DISK BOX_DISK
 #define ROOM DISK "/room"
+#define RUN DISK "/run"
 #define NOTHING BOX_NOTHING
 #define PLACE_MAX 64
 
@@ -68,6 +69,14 @@ static void name_place(char dst[PLACE_MAX], const struct box_plan *plan, size_t 
 {
 	(void)str_format(dst, PLACE_MAX, "%s/%s", writable[i].is_kept ? kept_in(plan) : DISK,
 			 writable[i].name);
+}
+
+/* The box's root, who without privilege is its user. */
+static uid_t root_id(const struct box_plan *plan)
+{
+	if (plan->rootless)
+		return owner_id(plan);
+	return plan->nested ? 0 : plan->uid_base;
 }
 
 static int make_disk(const struct box_plan *plan, struct err *err)
@@ -177,9 +186,9 @@ static int make_layer(const struct box_plan *plan, const char *name, uid_t owner
  * in them; files of the layers below keep an owner that is nobody in the box. */
 static int make_upper(const struct box_plan *plan, struct err *err)
 {
-	static const char *const dirs[] = { "root/etc", "root/opt", "root/root", "root/srv",
-					    "root/var" };
-	uid_t owner = plan->rootless ? owner_id(plan) : plan->nested ? 0 : plan->uid_base;
+	static const char *const dirs[] = { "root/etc",  "root/home", "root/mnt", "root/opt",
+					    "root/root", "root/srv",  "root/var" };
+	uid_t owner = root_id(plan);
 	int r = make_layer(plan, "root", owner, err);
 
 	for (size_t i = 0; i < COUNT(dirs) && r == 0; i++) {
@@ -332,6 +341,18 @@ static int mount_place(const struct box_plan *plan, size_t i, struct err *err)
 		err);
 }
 
+/* The place of holt-init's socket, and of what programs of root keep while they run. */
+static int mount_run(const struct box_plan *plan, struct err *err)
+{
+	_close_ int there = openat(AT_FDCWD, "run", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (there < 0)
+		return err_sys(err, errno, "place of /run");
+	if (mkdir(RUN, 0755) < 0 || chown(RUN, root_id(plan), root_id(plan)) < 0)
+		return err_sys(err, errno, "writable directory run");
+	return mounts_bind(RUN, "run", err);
+}
+
 static int mount_writable(const struct box_plan *plan, struct err *err)
 {
 	/* Below /tmp, where no process of the box can look: all that it has written, for whoever
@@ -340,6 +361,8 @@ static int mount_writable(const struct box_plan *plan, struct err *err)
 
 	for (size_t i = 0; i < COUNT(writable) && r == 0; i++)
 		r = mount_place(plan, i, err);
+	if (r == 0 && (plan->flags & TEMPLATE_SUDO))
+		r = mount_run(plan, err);
 	return r < 0 ? r : layers_add_volumes(plan, owner_id(plan), err);
 }
 

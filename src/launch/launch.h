@@ -64,6 +64,7 @@ struct template
 	struct disk_use *disk; /* owned: its layers; NULL: it has none */
 	uint32_t generation;   /* counts definitions */
 	int mount_ns;          /* owned; -1: not defined */
+	int fittings_ns;       /* owned: see fittings.h; -1: not made */
 	uint8_t profile;       /* enum seccomp_profile */
 	struct poolsize size;
 	struct list ready; /* of struct box, by pool_link */

@@ -349,6 +349,7 @@ static void teardown(struct launch *l)
 		l->cgroups = cgroups_close(l->cgroups);
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
 		(void)fd_close(l->templates[i].mount_ns);
+		(void)fd_close(l->templates[i].fittings_ns);
 		free(l->templates[i].preload);
 		l->templates[i].disk = disk_use_free(l, l->templates[i].disk);
 	}
@@ -381,7 +382,7 @@ static struct launch *launch_create(int sock)
 	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = l->sysdirs_ns = -1;
 	l->netns.host_fd = l->ids.lock_fd = l->state.dir = l->state.lock = -1;
 	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
-		l->templates[i].mount_ns = -1;
+		l->templates[i].mount_ns = l->templates[i].fittings_ns = -1;
 		list_init(&l->templates[i].ready);
 	}
 	l->disk.layers = l->disk.volumes = l->rooms.layers = l->rooms.rooms = -1;

@@ -28,6 +28,7 @@ static void clear_template(struct launch *l, struct template *t)
 		boxes_destroy(l, b);
 	zygote_stop(l, t);
 	t->mount_ns = fd_close(t->mount_ns);
+	t->fittings_ns = fd_close(t->fittings_ns);
 	t->disk = disk_use_free(l, t->disk);
 	free(t->preload);
 	t->preload = NULL;
@@ -136,7 +137,6 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 		(void)disk_use_free(l, disk);
 		return r;
 	}
-	sysdirs_prepare(l, &spec, r);
 	define_template(l, &spec, TAKE(preload), disk, r);
 	/* Without it boxes have no Python waiting, which their flags say. */
 	r = disk || sysdirs_are_for(l, &spec) ? 0 : zygote_start(l, &l->templates[spec.id], err);

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "launch/fittings.h"
 #include "launch/launch.h"
 #include "launch/sysdirs.h"
 #include "spec/guest.h"
@@ -26,7 +27,7 @@
 /* What the new process works with; descriptors are borrowed. */
 enum spawn_fd { FD_SOCK, FD_MOUNTS, FD_NET, FD_USER, FD_COUNT };
 /* Layers, volumes and a room follow. */
-#define FDS_MAX (FD_COUNT + LAYERS_MAX + 1 + VOLUMES_MAX + 1)
+#define FDS_MAX (FD_COUNT + BOX_LAYERS_MAX + VOLUMES_MAX + 1)
 
 struct order {
 	struct box_plan plan;
@@ -237,11 +238,10 @@ static int add_sysdirs(struct launch *l, struct box *b, struct box_plan *plan, i
 
 	if (!sysdirs_are_for(l, &b->tmpl->spec))
 		return 0;
-	r = cell_layer_ns(l, &b->cell, err);
-	if (r == 0)
-		r = sysdirs_mount(l, b->cell.layer_ns, err);
-	if (r == -EOPNOTSUPP) { /* this kernel's tmpfs cannot: as if there were none */
-		log_warn("launch", "the root of boxes cannot write to /usr: %s", err->text);
+	r = sysdirs_mount(l, b->tmpl, &b->cell, err);
+	if (r == -EOPNOTSUPP) { /* as if there were none */
+		if (!l->sysdirs_failed)
+			log_warn("launch", "the root of boxes cannot write to /usr: %s", err->text);
 		l->sysdirs_failed = true;
 		*err = (struct err){ 0 };
 		return 0;
@@ -251,16 +251,35 @@ static int add_sysdirs(struct launch *l, struct box *b, struct box_plan *plan, i
 	return r < 0 ? r : 0;
 }
 
+/* Below those: what such a template has beside the machine's programs. */
+static int add_fittings(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
+			struct err *err)
+{
+	int r;
+
+	if (!(b->tmpl->spec.flags & TEMPLATE_SUDO))
+		return 0;
+	r = fittings_mount(l, b->tmpl, &b->cell, err);
+	if (r >= 0)
+		fds[FD_COUNT + plan->n_layers++] = r;
+	return r < 0 ? r : 0;
+}
+
 static int add_disk(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
 		    struct err *err)
 {
 	struct disk_use *u = b->disk;
-	int r = add_sysdirs(l, b, plan, fds, err);
+	bool has_image = plan->root == ROOT_LAYERS; /* which is the first, below all else */
+	int r = has_image ? 0 : add_fittings(l, b, plan, fds, err);
 
+	if (r == 0)
+		r = add_sysdirs(l, b, plan, fds, err);
 	for (uint32_t i = 0; u && i < u->n_layers && r >= 0; i++) {
 		r = disk_mount_layer(l, u->layers[i], &b->cell, err);
 		if (r >= 0)
 			fds[FD_COUNT + plan->n_layers++] = r;
+		if (r >= 0 && i == 0 && has_image)
+			r = add_fittings(l, b, plan, fds, err);
 	}
 	for (uint32_t i = 0; u && i < u->n_volumes && r >= 0; i++) {
 		r = disk_map_volume(l, &u->volumes[i], &b->cell, err);

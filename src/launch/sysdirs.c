@@ -13,11 +13,11 @@
 #include "base/log.h"
 #include "base/walk.h"
 #include "launch/disk.h"
+#include "launch/enclave.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define STAGE "/tmp" /* a directory that every machine has; covered only in our own namespace */
 #define DEPTH_MAX 48
 #define DIRS_MAX 200000u
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -28,6 +28,7 @@ static const char *const system_dirs[] = {
 
 struct copying {
 	unsigned count;
+	uid_t owner;
 	dev_t dev;
 	struct err *err;
 };
@@ -61,7 +62,7 @@ static int copy_dirs(struct copying *c, int from, int to, int depth)
 			continue;
 		}
 		if (mkdirat(out, d.name, 0755) < 0 ||
-		    fchownat(out, d.name, LAYER_BASE, LAYER_BASE, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    fchownat(out, d.name, c->owner, c->owner, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    (made = openat(out, d.name, DIR_FLAGS)) < 0) {
 			r = err_sys(c->err, errno, "copy of system directories");
 			(void)close(sub);
@@ -73,10 +74,10 @@ static int copy_dirs(struct copying *c, int from, int to, int depth)
 }
 
 /* /name of where we are. */
-static int copy_one(const char *name, int to, struct err *err)
+static int copy_one(const char *name, int to, uid_t owner, struct err *err)
 {
 	_close_ int root = open("/", DIR_FLAGS);
-	struct copying c = { .err = err };
+	struct copying c = { .owner = owner, .err = err };
 	int from, made;
 	struct stat st;
 
@@ -86,7 +87,7 @@ static int copy_one(const char *name, int to, struct err *err)
 		return 0; /* a link, or not there */
 	}
 	c.dev = st.st_dev;
-	if (mkdirat(to, name, 0755) < 0 || fchownat(to, name, LAYER_BASE, LAYER_BASE, 0) < 0 ||
+	if (mkdirat(to, name, 0755) < 0 || fchownat(to, name, owner, owner, 0) < 0 ||
 	    (made = openat(to, name, DIR_FLAGS)) < 0) {
 		(void)close(from);
 		return err_sys(err, errno, "copy of system directories");
@@ -95,41 +96,18 @@ static int copy_one(const char *name, int to, struct err *err)
 }
 
 /* What the template itself made; the name is that of the root's directory in layers. */
-static int copy_template(int mount_ns, int to, struct err *err)
+static int copy_template(int mount_ns, int to, uid_t owner, struct err *err)
 {
 	_close_ int root = -1;
 	int r;
 
 	if (setns(mount_ns, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "enter a template");
-	if (mkdirat(to, "root", 0755) < 0 || fchownat(to, "root", LAYER_BASE, LAYER_BASE, 0) < 0 ||
+	if (mkdirat(to, "root", 0755) < 0 || fchownat(to, "root", owner, owner, 0) < 0 ||
 	    (root = openat(to, "root", DIR_FLAGS)) < 0)
 		return err_sys(err, errno, "copy of system directories");
-	r = copy_one("etc", root, err);
-	return r < 0 ? r : copy_one("var", root, err);
-}
-
-/* In a namespace of its own it is the only mount: nothing of the machine is kept busy by it. */
-static int enclose(struct launch *l, int tree, struct err *err)
-{
-	int r, ns = -1;
-
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_sys(err, errno, "mount namespace");
-	r = mounts_attach(tree, STAGE, err);
-	if (r == 0 && chdir(STAGE) < 0)
-		r = err_sys(err, errno, "enter the system directories");
-	if (r == 0)
-		r = mounts_pivot(err);
-	if (r == 0) {
-		ns = openat(l->proc_fd, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
-		r = ns < 0 ? err_sys(err, errno, "mount namespace") : 0;
-	}
-	if (setns(l->view_ns, CLONE_NEWNS) < 0 && r == 0) {
-		(void)close(ns);
-		r = err_sys(err, errno, "leave the system directories");
-	}
-	return r < 0 ? r : ns;
+	r = copy_one("etc", root, owner, err);
+	return r < 0 ? r : copy_one("var", root, owner, err);
 }
 
 static int build(struct launch *l, int mount_ns, struct err *err)
@@ -137,6 +115,7 @@ static int build(struct launch *l, int mount_ns, struct err *err)
 	static const struct fs_option options[] = { { .key = "mode", .value = "755" },
 						    { .key = "size", .value = "64m" },
 						    { .key = "nr_inodes", .value = "256k" } };
+	uid_t owner = enclave_owner(l);
 	_close_ int tree = -1;
 	int r = 0;
 
@@ -147,29 +126,24 @@ static int build(struct launch *l, int mount_ns, struct err *err)
 	if (tree < 0)
 		return tree;
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0; i++)
-		r = copy_one(system_dirs[i], tree, err);
+		r = copy_one(system_dirs[i], tree, owner, err);
 	if (r == 0)
-		r = copy_template(mount_ns, tree, err);
+		r = copy_template(mount_ns, tree, owner, err);
 	if (setns(l->view_ns, CLONE_NEWNS) < 0 && r == 0)
 		r = err_sys(err, errno, "enter the machine's mounts");
-	return r < 0 ? r : enclose(l, tree, err);
-}
-
-static bool is_wanted(const struct launch *l, const struct template_spec *t)
-{
-	return !l->rootless && t->root == ROOT_HOST && (t->flags & TEMPLATE_WRITABLE_ROOT);
+	return r < 0 ? r : enclave_make(l, tree, err);
 }
 
 bool sysdirs_are_for(const struct launch *l, const struct template_spec *t)
 {
-	return is_wanted(l, t) && l->sysdirs_ns >= 0 && !l->sysdirs_failed;
+	return t->root == ROOT_HOST && (t->flags & TEMPLATE_WRITABLE_ROOT) && !l->sysdirs_failed;
 }
 
-void sysdirs_prepare(struct launch *l, const struct template_spec *t, int mount_ns)
+static void prepare(struct launch *l, int mount_ns)
 {
 	struct err err = { 0 };
 
-	if (!is_wanted(l, t) || l->sysdirs_ns >= 0 || l->sysdirs_failed)
+	if (l->sysdirs_ns >= 0 || l->sysdirs_failed)
 		return;
 	l->sysdirs_ns = build(l, mount_ns, &err);
 	l->sysdirs_failed = l->sysdirs_ns < 0;
@@ -177,18 +151,12 @@ void sysdirs_prepare(struct launch *l, const struct template_spec *t, int mount_
 		log_warn("launch", "the root of boxes cannot write to /usr: %s", err.text);
 }
 
-int sysdirs_mount(const struct launch *l, int layer_ns, struct err *err)
+int sysdirs_mount(struct launch *l, const struct template *t, struct cell *cell, struct err *err)
 {
-	_close_ int tree = -1;
-	int r;
+	int r = cell_layer_ns(l, cell, err);
 
-	/* A mount can be copied only by who is where it is. */
-	if (setns(l->sysdirs_ns, CLONE_NEWNS) < 0)
-		return err_sys(err, errno, "enter the system directories");
-	tree = mounts_clone(AT_FDCWD, "/", 0, err);
-	if (tree < 0)
-		return tree;
-	r = mounts_map(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, layer_ns,
-		       err);
-	return r < 0 ? r : TAKE_FD(tree);
+	if (r < 0)
+		return r;
+	prepare(l, t->mount_ns);
+	return l->sysdirs_ns < 0 ? -EOPNOTSUPP : enclave_mount(l->sysdirs_ns, cell->layer_ns, err);
 }

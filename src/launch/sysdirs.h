@@ -3,21 +3,21 @@
  * all that is below, and take from it. The machine's files keep an owner that is nobody there: what
  * only the machine's root may read, no box reads.
  *
- * One for all boxes; each has its own view of it, with the ids mapped to its own. */
+ * One for all boxes, made for the first that needs it, which reads all names of directories; each
+ * has its own view of it (enclave.h). */
 #pragma once
 
 #include <stdbool.h>
 
-#include "launch/box.h"
-
+struct cell;
 struct err;
 struct launch;
+struct template;
 struct template_spec;
 
-/* Makes it for the first template that needs it, which reads all names of directories. Where that
- * fails, boxes do without, and it is not tried again. mount_ns: the template's. */
-void sysdirs_prepare(struct launch *l, const struct template_spec *t, int mount_ns);
-/* Whether boxes of the template get it. */
+/* Whether boxes of the template get it. Where it could not be made, boxes do without, and it is not
+ * tried again. */
 bool sysdirs_are_for(const struct launch *l, const struct template_spec *t);
-/* A view for a box, mounted nowhere: its descriptor. -EOPNOTSUPP on a kernel before 6.3. */
-int sysdirs_mount(const struct launch *l, int layer_ns, struct err *err);
+/* A view for a box, mounted nowhere: its descriptor. -EOPNOTSUPP: it cannot be had here, as on a
+ * kernel before 6.3. */
+int sysdirs_mount(struct launch *l, const struct template *t, struct cell *cell, struct err *err);

@@ -33,7 +33,7 @@ static const char *const directories[] = {
 static const struct {
 	const char *path, *text;
 } files[] = {
-	{ "etc/passwd", "root:x:0:0:root:/root:/bin/sh\n" USER_LINE
+	{ "etc/passwd", "root:x:0:0:root:/root:/bin/bash\n" USER_LINE
 			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
 	{ "etc/group", "root:x:0:\ntty:x:5:\n" USER_GROUP "nogroup:x:65534:\n" },
 	{ "etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n" },

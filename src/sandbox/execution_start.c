@@ -138,6 +138,7 @@ static int set_trace(struct guest_exec *e, const struct trace_context *trace, st
 static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 			   const struct exec_request *req, struct arena *a, struct err *err)
 {
+	const struct template_row *row = template_find(sb->kit.runtime);
 	int r = check_env(req->env, req->n_env, err);
 
 	if (r < 0)
@@ -145,6 +146,8 @@ static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 	r = add_pairs(e, req->env, req->n_env, a);
 	if (r == 0)
 		r = add_pairs(e, sb->env.items, sb->env.len, a);
+	if (r == 0 && row && row->path)
+		r = add_pairs(e, &(struct sandbox_pair){ "PATH", row->path }, 1, a);
 	if (r < 0)
 		return err_sys(err, r, "env");
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
@@ -182,6 +185,7 @@ static const char *first_said(const char *a, const char *b, const char *otherwis
 static int translate(const struct sandbox *sb, const struct exec_request *req, struct arena *a,
 		     struct guest_exec *ret, struct err *err)
 {
+	const struct template_row *row = template_find(sb->kit.runtime);
 	const struct makeup *make = &sb->kit.make;
 	bool is_pty = req->kind == EXECUTION_PTY;
 	int r;
@@ -197,7 +201,8 @@ static int translate(const struct sandbox *sb, const struct exec_request *req, s
 	ret->cols = req->cols;
 	ret->grace_ms = GUEST_SIGNAL_DEFAULT_GRACE_MS;
 	ret->user = first_said(req->user, make->user, "");
-	ret->cwd = first_said(req->cwd, make->workdir, WORKSPACE);
+	ret->cwd =
+		first_said(req->cwd, make->workdir, row && row->workdir ? row->workdir : WORKSPACE);
 	ret->code = "";
 	r = set_program(ret, req, err);
 	if (r < 0)

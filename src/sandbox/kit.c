@@ -94,7 +94,10 @@ int kit_recipe(const struct kit *k, struct recipe *ret, struct err *err)
 				.flags = t->flags | m->strict |
 					 (kit_snapshot_flags(k) ? TEMPLATE_WRITABLE_ROOT : 0),
 				.layers = k->layers };
-	r = makeup_writable(m, ret->writable, sizeof(ret->writable));
+	/* All of it can be written to already. */
+	r = t->flags & TEMPLATE_WRITABLE_ROOT
+		    ? 0
+		    : makeup_writable(m, ret->writable, sizeof(ret->writable));
 	if (r == 0)
 		r = makeup_preload(&m->preload, ret->preload, sizeof(ret->preload));
 	if (r == 0)
@@ -125,5 +128,9 @@ int kit_slot(struct sandboxes *all, const struct kit *k, uint32_t strict, uint32
 
 uint32_t kit_snapshot_flags(const struct kit *k)
 {
+	const struct template_row *t = template_find(k->runtime);
+
+	if (t && (t->flags & TEMPLATE_WRITABLE_ROOT))
+		return SNAPSHOT_ROOT;
 	return k->make.writable_root || k->make.writable.len > 0 ? SNAPSHOT_ROOT : 0;
 }

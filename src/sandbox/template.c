@@ -5,11 +5,25 @@
 #include "base/str.h"
 
 static const struct template_row rows[] = {
-	{ "python", "Python 3, an interpreter waiting", 1, TEMPLATE_WARM_PYTHON },
-	{ "node", "Node.js, an interpreter waiting", 2, TEMPLATE_WARM_NODE },
-	{ "bash", "a shell, nothing waiting", 3, 0 },
-	{ "base", "Python and Node.js, both waiting", 4,
-	  TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE },
+	{ .name = "python",
+	  .about = "Python 3, an interpreter waiting",
+	  .id = 1,
+	  .flags = TEMPLATE_WARM_PYTHON },
+	{ .name = "node",
+	  .about = "Node.js, an interpreter waiting",
+	  .id = 2,
+	  .flags = TEMPLATE_WARM_NODE },
+	{ .name = "bash", .about = "a shell, nothing waiting", .id = 3 },
+	{ .name = "base",
+	  .about = "Python and Node.js, both waiting",
+	  .id = 4,
+	  .flags = TEMPLATE_WARM_PYTHON | TEMPLATE_WARM_NODE },
+	{ .name = "e2b",
+	  .about = "a machine of one's own: writable root, sudo, a home directory",
+	  .id = 5,
+	  .flags = TEMPLATE_WRITABLE_ROOT | TEMPLATE_SUDO,
+	  .workdir = "/home/user",
+	  .path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
 };
 
 /* How others name a runtime. Boxes are made of the machine's own programs, so a version is a wish

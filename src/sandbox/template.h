@@ -9,8 +9,10 @@
 struct template_row {
 	const char *name;
 	const char *about;
-	uint32_t id;    /* the launcher's number of it */
-	uint32_t flags; /* enum template_flag */
+	uint32_t id;         /* the launcher's number of it */
+	uint32_t flags;      /* enum template_flag */
+	const char *workdir; /* where programs run that name no directory; NULL: /workspace */
+	const char *path;    /* what PATH is for them; NULL: the usual */
 };
 
 #define TEMPLATE_DEFAULT "python"

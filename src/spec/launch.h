@@ -92,6 +92,9 @@ enum template_flag {
 	/* What is preloaded is the template's own: a box that no template interpreter has made
 	 * imports it by itself, and one that cannot is of no use to who asked for it. */
 	TEMPLATE_OWN_PRELOAD = 1 << 5,
+	/* The box's root has power over all that is the box's, and its user may become root: see
+	 * guest/sudo.h. */
+	TEMPLATE_SUDO = 1 << 6,
 };
 
 /* Ids of layers, bottom first. A box sees what they hold below what it writes itself. */

@@ -82,6 +82,7 @@ static void templates_are_found_by_the_names_that_others_use(void **state)
 		{ "bash", "bash" },
 		{ "sh", "bash" },
 		{ "base", "base" },
+		{ "e2b", "e2b" },
 		{ "python:2.7", NULL },
 		{ "python:31", NULL },
 		{ "python:", NULL },

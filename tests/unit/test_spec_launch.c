@@ -215,7 +215,7 @@ static void values_out_of_bounds_are_refused(void **state)
 	REFUSED(template, t, t.root = ROOT_KIND_COUNT);
 	REFUSED(template, t, t.level = LEVEL_COUNT);
 	REFUSED(template, t, t.net = NET_COUNT);
-	REFUSED(template, t, t.flags = 1 << 6);
+	REFUSED(template, t, t.flags = 1 << 7);
 	REFUSED(pool, p, p.template_id = 0);
 	REFUSED(pool, p, p.template_id = TEMPLATE_MAX + 1);
 	REFUSED(pool, p, p.min = p.max + 1);
@@ -386,7 +386,7 @@ static void a_template_is_checked_whole(void **state)
 	t = template_example;
 	t.flags = 0xe0;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);
-	assert_string_equal(err.text, "template flags are 0xe0, known are 0x3f");
+	assert_string_equal(err.text, "template flags are 0xe0, known are 0x7f");
 	t = template_example;
 	t.limits.pids = 1;
 	assert_int_equal(spec_check_template(&t, &err), -EINVAL);

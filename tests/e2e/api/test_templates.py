@@ -20,7 +20,7 @@ def template(api):
 
 def test_the_catalogue_is_there_under_both_names(api):
     names = [one["name"] for one in api.get("/runtimes").must(200).json["items"]]
-    assert sorted(names) == ["base", "bash", "node", "python"]
+    assert sorted(names) == ["base", "bash", "e2b", "node", "python"]
     for name in names + ["python:3.11", "nodejs"]:
         one = api.get(f"/templates/{name}").must(200).json
         assert one["builtIn"] and one == api.get(f"/runtimes/{name}").must(200).json
@@ -156,7 +156,7 @@ def test_all_that_is_said_is_shown_and_handed_on(api, template):
 def test_built_in_ones_are_listed_when_asked_for(api, template):
     template(**{"from": "bash"})
     listed = api.get("/templates?builtIn=true").must(200).json
-    assert {one["name"] for one in listed["items"]} == {"base", "bash", "node", "python"}
+    assert {one["name"] for one in listed["items"]} == {"base", "bash", "e2b", "node", "python"}
     assert all(one["builtIn"] for one in listed["items"]) and listed["nextCursor"] is None
     assert [one["name"] for one in api.get("/templates?builtIn=0").must(200).json["items"]] == ["own:1"]
     api.get("/templates?builtIn=x").must(400)
