@@ -36,6 +36,7 @@ struct execution {
 
 	bool is_found_again;    /* of an earlier life: a file may hold its output */
 	bool is_bound;          /* the box's frames reach us */
+	bool is_start_due;      /* if it lasts, it is written down before its end */
 	bool is_cut;            /* they do not any more; whether the box is gone is not known yet */
 	bool is_exiting;        /* it has ended, and we ask whether memory was why */
 	bool is_checking;       /* the store is asked whether it has been recorded before */
@@ -113,6 +114,7 @@ void execution_exited(struct execution *x, const struct guest_exit *e);
 void execution_finish(struct execution *x, enum execution_state state);
 void execution_record(struct execution *x); /* its end, (again) */
 int execution_record_start(struct execution *x);
+void execution_record_lasting(struct execution *x); /* the same soon, and nobody waits for it */
 bool executions_retry(struct sandboxes *all);
 /* All that run in it end: its box is gone. */
 void executions_interrupt(struct sandbox *sb, const char *reason);

@@ -320,6 +320,8 @@ void exec_start(struct sandbox *sb, const struct exec_request *req, exec_cb cb, 
 	}
 	if ((req->background || req->kind == EXECUTION_PTY) && !req->is_start)
 		r = execution_record_start(x);
+	else if (req->is_unbounded)
+		execution_record_lasting(x);
 	if (r < 0) { /* it runs already, and nobody is to know of it */
 		err = record_error(r);
 		(void)exec_cancel(x);
