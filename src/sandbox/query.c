@@ -120,11 +120,24 @@ static bool has_pair(const struct pairs *p, const struct sandbox_pair *want)
 	return false;
 }
 
+/* Which of two comes first in a list of the newest: below 0 for the first. */
+static int compare(int64_t a_ms, const char *a_id, int64_t b_ms, const char *b_id)
+{
+	if (a_ms != b_ms)
+		return a_ms > b_ms ? -1 : 1;
+	return strcmp(b_id, a_id);
+}
+
 static bool is_behind(const struct sandbox *sb, const struct sandbox_filter *f)
 {
-	if (f->before_ms == 0 || sb->created_ms < f->before_ms)
+	int order;
+
+	if (f->before_ms == 0)
 		return true;
-	return sb->created_ms == f->before_ms && f->before_id && strcmp(sb->id, f->before_id) < 0;
+	if (sb->created_ms == f->before_ms && !f->before_id)
+		return false;
+	order = compare(sb->created_ms, sb->id, f->before_ms, f->before_id ? f->before_id : "");
+	return f->oldest_first ? order < 0 : order > 0;
 }
 
 static bool matches(const struct sandbox *sb, const struct sandbox_filter *f)
@@ -141,16 +154,19 @@ static bool matches(const struct sandbox *sb, const struct sandbox_filter *f)
 	for (size_t i = 0; i < f->n_metadata; i++)
 		if (!has_pair(&sb->metadata, &f->metadata[i]))
 			return false;
-	return true;
+	return sb->created_ms >= f->created_after && (!f->also || f->also(f->also_user, sb));
 }
 
 static int newest_first(const void *a, const void *b)
 {
 	const struct sandbox *x = *(struct sandbox *const *)a, *y = *(struct sandbox *const *)b;
 
-	if (x->created_ms != y->created_ms)
-		return x->created_ms < y->created_ms ? 1 : -1;
-	return strcmp(y->id, x->id);
+	return compare(x->created_ms, x->id, y->created_ms, y->id);
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	return newest_first(b, a);
 }
 
 /* The living ones that match, a page of them, from memory. */
@@ -165,7 +181,7 @@ static int select_live(struct listing *l, const struct sandbox_filter *f)
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
 		if (sb->is_registered && matches(sb, f))
 			l->found[n++] = sb;
-	qsort(l->found, n, sizeof(struct sandbox *), newest_first);
+	qsort(l->found, n, sizeof(struct sandbox *), f->oldest_first ? oldest_first : newest_first);
 	l->more = n > f->limit;
 	l->n = l->more ? f->limit : n;
 	for (size_t i = 0; i < l->n; i++)
@@ -265,6 +281,9 @@ static int query(struct listing *l, const struct sandbox_filter *f)
 	struct store_cursor cursor = { f->before_ms, f->before_id ? f->before_id : "" };
 	size_t limit = f->limit < STORE_PAGE_MAX ? f->limit : STORE_PAGE_MAX;
 
+	if (f->oldest_first || f->created_after || f->also)
+		return err_set(&l->err, EINVAL,
+			       "status: ended ones come newest first, all of them");
 	if (f->n_metadata > STORE_FILTER_PAIRS_MAX)
 		return err_set(&l->err, EINVAL, "metadata: at most %u pairs to look for",
 			       STORE_FILTER_PAIRS_MAX);
@@ -300,6 +319,7 @@ void sandbox_list(struct sandboxes *all, const struct sandbox_filter *f, list_cb
 /* ---- what it takes ---- */
 
 struct look {
+	struct sandbox *sb; /* owned reference */
 	void (*cb)(void *user, const struct box_usage *usage, const struct err *err);
 	void *user;
 };
@@ -313,8 +333,10 @@ static void on_usage(void *user, const struct provider_reply *r)
 		err = ask_error(r);
 		l->cb(l->user, NULL, &err);
 	} else {
+		series_add(l->sb, &r->usage);
 		l->cb(l->user, &r->usage, NULL);
 	}
+	sandbox_unref(l->sb);
 	free(l);
 }
 
@@ -326,7 +348,7 @@ void sandbox_usage(struct sandbox *sb,
 	struct err err = { 0 };
 
 	if (l && sb->box_id[0]) {
-		*l = (struct look){ cb, user };
+		*l = (struct look){ sandbox_ref(sb), cb, user };
 		ask_provider(sb->all,
 			     &(struct ask){ .kind = ASK_USAGE, .box_id = sb->box_id, .drop = free },
 			     on_usage, l);

@@ -75,6 +75,7 @@ static void free_sandbox(struct sandbox *sb)
 	pairs_done(&sb->env);
 	pairs_done(&sb->metadata);
 	free(sb->note);
+	series_done(&sb->series);
 	kit_done(&sb->kit);
 	free(sb);
 }

@@ -16,6 +16,7 @@
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
+#include "sandbox/series.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/template.h"
 #include "sandbox/usage.h"
@@ -225,6 +226,7 @@ struct sandbox {
 	bool is_foreign;    /* its box speaks another version */
 	uint32_t oom_kills; /* as last seen */
 	struct usage usage;
+	struct series series;
 
 	struct list executions; /* owned reference each: running, or not yet recorded */
 	size_t n_running, n_unrecorded, n_readers;

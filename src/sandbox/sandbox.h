@@ -183,8 +183,13 @@ struct sandbox_filter {
 			      newest */
 	const char *before_id;
 	size_t limit;
+	/* Of live ones only: EINVAL together with ended ones. */
+	bool oldest_first;     /* the cursor is then what the page begins behind */
+	int64_t created_after; /* at this time or later; 0: whenever */
+	bool (*also)(void *user, const struct sandbox *sb); /* whether it is wanted; NULL: it is */
+	void *also_user;
 };
-/* Newest first; n <= limit, more says whether there are others behind the last. */
+/* Newest first unless said; n <= limit, more says whether there are others behind the last. */
 void sandbox_list(struct sandboxes *all, const struct sandbox_filter *f,
 		  void (*cb)(void *user, const struct sandbox_info *infos, size_t n, bool more,
 			     const struct err *err),

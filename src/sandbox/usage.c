@@ -248,6 +248,7 @@ void usage_lost(struct sandbox *sb)
 void usage_new_box(struct sandbox *sb)
 {
 	sb->usage.box_cpu_us = sb->usage.exec_cpu_us = 0;
+	sb->series.seen_ms = sb->series.cpu_us = 0;
 }
 
 void usage_box(struct sandbox *sb, const struct box_usage *used)
@@ -361,10 +362,12 @@ static void on_usage(void *user, const struct provider_reply *r)
 	struct sandbox *sb = user;
 	struct account a = of_sandbox(sb);
 
-	if (r->code == 0)
+	if (r->code == 0) {
 		count_cpu(&sb->usage, r->usage.cpu_us);
-	else if (r->code == -EPIPE || r->code == -EAGAIN)
+		series_add(sb, &r->usage);
+	} else if (r->code == -EPIPE || r->code == -EAGAIN) {
 		sb->all->is_counting_alone = true; /* for the rest of this round */
+	}
 	advance(&a);
 	put(&a);
 	walk_on(sb->all, sb->node.next);
