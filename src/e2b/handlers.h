@@ -20,6 +20,35 @@ void e2b_process_send_input(struct api_call *c);
 void e2b_process_close_stdin(struct api_call *c);
 void e2b_process_send_signal(struct api_call *c);
 void e2b_process_update(struct api_call *c);
+/* sandboxes.c, sandbox_list.c */
+void e2b_sandbox_create(struct api_call *c);
+void e2b_sandbox_get(struct api_call *c);
+void e2b_sandbox_list(struct api_call *c);
+void e2b_sandbox_list_old(struct api_call *c);
+/* sandbox_change.c */
+void e2b_sandbox_delete(struct api_call *c);
+void e2b_sandbox_timeout(struct api_call *c);
+void e2b_sandbox_refresh(struct api_call *c);
+void e2b_sandbox_pause(struct api_call *c);
+void e2b_sandbox_connect(struct api_call *c);
+void e2b_sandbox_resume(struct api_call *c);
+void e2b_sandbox_network(struct api_call *c);
+/* sandbox_metrics.c, sandbox_logs.c */
+void e2b_sandbox_metrics(struct api_call *c);
+void e2b_sandboxes_metrics(struct api_call *c);
+void e2b_sandbox_logs(struct api_call *c);
+void e2b_sandbox_logs_old(struct api_call *c);
+/* snapshots.c */
+void e2b_sandbox_fork(struct api_call *c);
+void e2b_snapshot_create(struct api_call *c);
+void e2b_snapshot_list(struct api_call *c);
+/* volumes.c */
+void e2b_volume_create(struct api_call *c);
+void e2b_volume_list(struct api_call *c);
+void e2b_volume_get(struct api_call *c);
+void e2b_volume_delete(struct api_call *c);
+void e2b_team_list(struct api_call *c);
+void e2b_missing(struct api_call *c);
 /* health.c */
 void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);
