@@ -109,14 +109,15 @@ struct box {
 struct launch {
 	struct source client; /* first */
 	struct source signals;
-	int sock;       /* owned: the client */
-	int epoll_fd;   /* owned */
-	int signal_fd;  /* owned */
-	int proc_fd;    /* owned: the machine's /proc */
-	int init_fd;    /* owned: holt-init, sealed in memory */
-	int lib_fd;     /* owned: holt-warm.so, the same; -1: it is not installed */
-	int view_ns;    /* owned: the machine's mounts, our copy */
-	int sysdirs_ns; /* owned: see sysdirs.h; -1: not made */
+	int sock;         /* owned: the client */
+	int epoll_fd;     /* owned */
+	int signal_fd;    /* owned */
+	int proc_fd;      /* owned: the machine's /proc */
+	int init_fd;      /* owned: holt-init, sealed in memory */
+	int lib_fd;       /* owned: holt-warm.so, the same; -1: it is not installed */
+	int view_ns;      /* owned: the machine's mounts, our copy */
+	int sysdirs_ns;   /* owned: see sysdirs.h; -1: not made */
+	int sysdirs_tree; /* owned: while it is made; -1 */
 	bool sysdirs_failed;
 	bool rootless, closing;
 	uint64_t busy_ms; /* when the client last claimed or destroyed a box */
@@ -136,6 +137,8 @@ struct launch {
 	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
 	struct disk disk;
 	struct rooms rooms;
+	struct list later; /* claims that wait for sysdirs.h; owned by server.c */
+	unsigned later_count;
 	struct list jobs; /* of struct job, owned: job.h */
 	unsigned job_count;
 };
@@ -225,6 +228,8 @@ const char *volume_holder(const struct launch *l, const char *id);
 
 /* server.c: what the client asks for. */
 void server_ready(struct launch *l, struct source *self);
+/* What had to wait is asked again. */
+void server_again(struct launch *l);
 /* The answer to a claim, or to another request for a connection. When it fails, that has been said.
  */
 int server_box(struct launch *l, struct box *b, uint32_t id, int sock);

@@ -339,6 +339,7 @@ static void teardown(struct launch *l)
 {
 	l->closing = true;
 	jobs_close(l);
+	server_again(l);  /* which answers nothing any more */
 	persist_leave(l); /* also when we could not start after all */
 	zygotes_close(l);
 	while (l->cell_count > 0)
@@ -380,6 +381,7 @@ static struct launch *launch_create(int sock)
 		return NULL;
 	l->sock = sock;
 	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = l->sysdirs_ns = -1;
+	l->sysdirs_tree = -1;
 	l->netns.host_fd = l->ids.lock_fd = l->state.dir = l->state.lock = -1;
 	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
 		l->templates[i].mount_ns = l->templates[i].fittings_ns = -1;
@@ -387,6 +389,7 @@ static struct launch *launch_create(int sock)
 	}
 	l->disk.layers = l->disk.volumes = l->rooms.layers = l->rooms.rooms = -1;
 	list_init(&l->jobs);
+	list_init(&l->later);
 	l->by_pid = map_create(BOXES_MAX);
 	l->by_id = map_create(BOXES_MAX);
 	return l;

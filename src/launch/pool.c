@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "launch/launch.h"
+#include "launch/sysdirs.h"
 #include "launch/zygote.h"
 
 /* No more at a time: claims must not wait behind the pool's own work. */
@@ -76,7 +77,7 @@ static bool refill_template(struct launch *l, struct template *t, bool quiet)
 		return true;
 	}
 	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
-	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t))
+	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t) || sysdirs_are_coming(l, t))
 		return false;
 	if (boxes_create(l, t, &t->spec.limits, NULL, NULL) < 0)
 		t->failures++;

@@ -17,10 +17,13 @@
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/server.h"
+#include "launch/sysdirs.h"
 #include "launch/zygote.h"
 
 #define FRAME 2048 /* larger than any message but a template's, and enough for that */
 #define SEND_MS 2000
+#define LATER 1 /* of a handler: the request is asked again, see server_again() */
+#define LATER_MAX 1024
 
 /* A client that asks for many answers at once may be slower to read than we are to write. */
 static bool wait_for_room(const struct launch *l)
@@ -210,6 +213,8 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	t = server_template(l, spec.template_id, err);
 	if (!t)
 		return -ENOENT;
+	if (sysdirs_are_coming(l, t))
+		return LATER;
 	r = spec_fill_limits(&spec.limits, &t->spec.limits, err);
 	if (r == 0)
 		r = check_nofile(l, &spec.limits, err);
@@ -391,6 +396,29 @@ static int (*const handlers[])(struct launch *, struct request *, struct err *) 
 	[L_VOLUMES] = server_on_volumes,
 };
 
+/* A request as it came, to be asked again. */
+struct later {
+	struct list node;
+	size_t size;
+	char msg[];
+};
+
+static int keep(struct launch *l, const void *msg, size_t n, struct err *err)
+{
+	struct later *x;
+
+	if (l->later_count >= LATER_MAX)
+		return err_set(err, EAGAIN, "%d claims wait already, no more", LATER_MAX);
+	x = malloc(sizeof(*x) + n);
+	if (!x)
+		return err_sys(err, ENOMEM, "claim");
+	x->size = n;
+	memcpy(x->msg, msg, n);
+	list_push_back(&l->later, &x->node);
+	l->later_count++;
+	return 0;
+}
+
 static void handle(struct launch *l, const void *msg, size_t n, int fd)
 {
 	struct wire_head head = { 0 };
@@ -403,10 +431,30 @@ static void handle(struct launch *l, const void *msg, size_t n, int fd)
 		r = err_set(&err, ENOSYS, "request type %u is not known", head.type);
 	if (r == 0)
 		r = handlers[head.type](l, &q, &err);
+	if (r == LATER)
+		r = keep(l, msg, n, &err);
 	if (r < 0 && err.code == 0)
 		(void)err_sys(&err, -r, "request type %u", head.type);
 	if (r < 0)
 		server_failed(l, head.id, &err);
+}
+
+void server_again(struct launch *l)
+{
+	struct list all;
+
+	list_init(&all);
+	LIST_FOREACH (&l->later, x, struct later, node) {
+		list_remove(&x->node);
+		list_push_back(&all, &x->node);
+	}
+	l->later_count = 0;
+	LIST_FOREACH (&all, x, struct later, node) {
+		list_remove(&x->node);
+		if (!l->closing)
+			handle(l, x->msg, x->size, -1);
+		free(x);
+	}
 }
 
 void server_ready(struct launch *l, struct source *self)

@@ -238,7 +238,7 @@ static int add_sysdirs(struct launch *l, struct box *b, struct box_plan *plan, i
 
 	if (!sysdirs_are_for(l, &b->tmpl->spec))
 		return 0;
-	r = sysdirs_mount(l, b->tmpl, &b->cell, err);
+	r = sysdirs_mount(l, &b->cell, err);
 	if (r == -EOPNOTSUPP) { /* as if there were none */
 		if (!l->sysdirs_failed)
 			log_warn("launch", "the root of boxes cannot write to /usr: %s", err->text);

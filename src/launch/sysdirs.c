@@ -14,12 +14,14 @@
 #include "base/walk.h"
 #include "launch/disk.h"
 #include "launch/enclave.h"
+#include "launch/job.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DEPTH_MAX 48
 #define DIRS_MAX 200000u
+enum { FD_TREE = JOB_FD, FD_VIEW, FD_TEMPLATE }; /* in the job */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const system_dirs[] = {
@@ -110,28 +112,21 @@ static int copy_template(int mount_ns, int to, uid_t owner, struct err *err)
 	return r < 0 ? r : copy_one("var", root, owner, err);
 }
 
-static int build(struct launch *l, int mount_ns, struct err *err)
+/* In a process of its own: reading all these names takes as long as the disk does. */
+static int fill(const void *arg, struct job_result *ret, int *ret_fds, size_t *ret_nfds,
+		struct err *err)
 {
-	static const struct fs_option options[] = { { .key = "mode", .value = "755" },
-						    { .key = "size", .value = "64m" },
-						    { .key = "nr_inodes", .value = "256k" } };
-	uid_t owner = enclave_owner(l);
-	_close_ int tree = -1;
+	uid_t owner = *(const uid_t *)arg;
 	int r = 0;
 
-	if (setns(l->view_ns, CLONE_NEWNS) < 0)
+	(void)ret;
+	(void)ret_fds;
+	(void)ret_nfds;
+	if (setns(FD_VIEW, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "enter the machine's mounts");
-	tree = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-			  err);
-	if (tree < 0)
-		return tree;
 	for (size_t i = 0; i < COUNT(system_dirs) && r == 0; i++)
-		r = copy_one(system_dirs[i], tree, owner, err);
-	if (r == 0)
-		r = copy_template(mount_ns, tree, owner, err);
-	if (setns(l->view_ns, CLONE_NEWNS) < 0 && r == 0)
-		r = err_sys(err, errno, "enter the machine's mounts");
-	return r < 0 ? r : enclave_make(l, tree, err);
+		r = copy_one(system_dirs[i], FD_TREE, owner, err);
+	return r < 0 ? r : copy_template(FD_TEMPLATE, FD_TREE, owner, err);
 }
 
 bool sysdirs_are_for(const struct launch *l, const struct template_spec *t)
@@ -139,24 +134,70 @@ bool sysdirs_are_for(const struct launch *l, const struct template_spec *t)
 	return t->root == ROOT_HOST && (t->flags & TEMPLATE_WRITABLE_ROOT) && !l->sysdirs_failed;
 }
 
-static void prepare(struct launch *l, int mount_ns)
+static void give_up(struct launch *l, const char *why)
+{
+	l->sysdirs_failed = true;
+	log_warn("launch", "the root of boxes cannot write to /usr: %s", why);
+}
+
+static void filled(struct launch *l, struct job *j, const struct job_result *r, int *fds,
+		   size_t nfds)
+{
+	_close_ int tree = TAKE_FD(l->sysdirs_tree);
+	struct err err = { 0 };
+
+	(void)j;
+	(void)fds;
+	(void)nfds;
+	if (l->closing)
+		return;
+	if (r->code < 0)
+		(void)err_set(&err, -r->code, "%s", r->text);
+	else if (setns(l->view_ns, CLONE_NEWNS) < 0)
+		(void)err_sys(&err, errno, "enter the machine's mounts");
+	else
+		l->sysdirs_ns = enclave_make(l, tree, &err);
+	if (l->sysdirs_ns < 0)
+		give_up(l, err.text);
+	server_again(l);
+}
+
+static int begin(struct launch *l, int mount_ns, struct err *err)
+{
+	static const struct fs_option options[] = { { .key = "mode", .value = "755" },
+						    { .key = "size", .value = "64m" },
+						    { .key = "nr_inodes", .value = "256k" } };
+	struct job j = { .done = filled };
+	uid_t owner = enclave_owner(l);
+	int r = mounts_new("tmpfs", options, COUNT(options), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+			   err);
+
+	if (r < 0)
+		return r;
+	l->sysdirs_tree = r;
+	r = job_start(l, &j, fill, &owner, (int[]){ l->sysdirs_tree, l->view_ns, mount_ns }, 3,
+		      err);
+	if (r < 0)
+		l->sysdirs_tree = fd_close(l->sysdirs_tree);
+	return r;
+}
+
+bool sysdirs_are_coming(struct launch *l, const struct template *t)
 {
 	struct err err = { 0 };
 
-	if (l->sysdirs_ns >= 0 || l->sysdirs_failed)
-		return;
-	l->sysdirs_ns = build(l, mount_ns, &err);
-	l->sysdirs_failed = l->sysdirs_ns < 0;
-	if (l->sysdirs_failed)
-		log_warn("launch", "the root of boxes cannot write to /usr: %s", err.text);
+	if (!sysdirs_are_for(l, &t->spec) || l->sysdirs_ns >= 0)
+		return false;
+	if (l->sysdirs_tree < 0 && begin(l, t->mount_ns, &err) < 0)
+		give_up(l, err.text);
+	return !l->sysdirs_failed;
 }
 
-int sysdirs_mount(struct launch *l, const struct template *t, struct cell *cell, struct err *err)
+int sysdirs_mount(struct launch *l, struct cell *cell, struct err *err)
 {
 	int r = cell_layer_ns(l, cell, err);
 
 	if (r < 0)
 		return r;
-	prepare(l, t->mount_ns);
 	return l->sysdirs_ns < 0 ? -EOPNOTSUPP : enclave_mount(l->sysdirs_ns, cell->layer_ns, err);
 }
