@@ -36,6 +36,27 @@ bool rig_is_on_disk(void)
 	return layers_bytes() > 0;
 }
 
+int rig_check_disk(void)
+{
+	char known[4096] = "";
+	const char *lack = NULL;
+
+	if (!rig_is_on_disk())
+		return 0;
+	(void)fd_read_file_at(AT_FDCWD, "/proc/filesystems", known, sizeof(known));
+	if (geteuid() != 0)
+		lack = "root";
+	else if (!strstr(known, "btrfs"))
+		lack = "a kernel with btrfs";
+	else if (access("/dev/loop-control", R_OK | W_OK) < 0)
+		lack = "loop devices";
+	else if (access("/usr/sbin/mkfs.btrfs", X_OK) < 0 && access("/sbin/mkfs.btrfs", X_OK) < 0)
+		lack = "btrfs-progs";
+	if (lack)
+		print_message("skipped: layers on disk need %s\n", lack);
+	return lack ? RIG_SKIP : 0;
+}
+
 static int try_start(struct rig *r)
 {
 	struct launcher_options o = { .program = getenv("HOLT_LAUNCH"),

@@ -36,7 +36,10 @@ bool rig_open(struct rig *r, const char *cgroup);
 /* Nothing of any box may be left: processes, groups, files. */
 void rig_close(struct rig *r);
 
-bool rig_is_on_disk(void);     /* what boxes write */
+bool rig_is_on_disk(void); /* what boxes write */
+/* RIG_SKIP, and why is said: this machine has not what that takes. Else 0. */
+int rig_check_disk(void);
+#define RIG_SKIP 77            /* an exit status that says: skipped */
 void rig_start(struct rig *r); /* with the template HOST */
 void rig_kill(struct rig *r);  /* as the kernel would: no chance to clear up */
 void rig_stop(struct rig *r);  /* as a client that goes */

@@ -552,6 +552,8 @@ int main(int argc, char **argv)
 	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
 	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return 1;
+	if (rig_check_disk())
+		return RIG_SKIP;
 	if (argc > 2)
 		cmocka_set_test_filter(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -770,6 +770,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "nobody") == 0 && become_nobody() < 0)
 		return 1;
+	if (rig_check_disk())
+		return RIG_SKIP;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		kind = kinds[i];
 		if (argc > 2 && strcmp(argv[2], kind) != 0)
