@@ -40,12 +40,12 @@ static void unpacked(struct upload *u, uint64_t count, const struct err *err)
 	struct jw w = jw_begin(&b);
 
 	if (err)
-		return problem_reply_box(u->job.call, err);
+		return problem_reply_box(u->sink.job.call, err);
 	jw_object_begin(&w);
 	jw_str_field(&w, "path", p->path);
 	jw_uint_field(&w, "count", count);
 	jw_object_end(&w);
-	call_reply(u->job.call, 200, &w);
+	call_reply(u->sink.job.call, 200, &w);
 }
 
 void api_archive_put(struct api_call *c)
@@ -57,7 +57,7 @@ void api_archive_put(struct api_call *c)
 		return problem_reply(c, &(struct err){ ENOMEM, "archive" });
 	if (!file_query_path(c, &f.path) || !file_user(c, &f.user))
 		return;
-	p->upload.job.call = c;
+	p->upload.sink.job.call = c;
 	p->upload.finished = unpacked;
 	p->path = f.path;
 	upload_start(&p->upload, &f);

@@ -4,6 +4,8 @@
 
 #include "api/file_job.h"
 
+struct gzip;
+
 struct download { /* in the request's arena; the first four are the caller's */
 	struct file_job job;
 	const char *content_type;
@@ -11,9 +13,13 @@ struct download { /* in the request's arena; the first four are the caller's */
 	int64_t length; /* how many bytes there will be; -1: not known */
 	uint64_t sent;
 	bool begun;
+	bool is_packed;    /* the caller's, before the first byte: as gzip, where there is any */
+	struct gzip *gzip; /* owned */
 	/* May be NULL. Before the first byte: with the entry, when one came. False: it has
 	 * answered, or has begun something else; the operation is over. */
 	bool (*opened)(struct download *d, const struct guest_entry *entry);
+	/* May be NULL: problem_reply_box(). It has failed before the first byte: answers. */
+	void (*failed)(struct api_call *c, const struct err *err);
 };
 
 /* Answers the call, whatever happens. */

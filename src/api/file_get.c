@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "api/call.h"
-#include "api/download.h"
-#include "api/file_job.h"
+#include "api/file_get.h"
 #include "api/handlers.h"
 #include "api/problem.h"
-#include "api/range.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -16,19 +14,9 @@
 
 #define TRIES_MAX 3 /* a part of a file that changes under our hands */
 
-struct get {                      /* in the request's arena */
-	struct download download; /* first: the job is the get */
-	const char *path, *user;
-	struct guest_file file;
-	char etag[ETAG_SIZE];
-	enum range_kind kind;
-	struct range range;
-	unsigned tries;
-};
+static void look(struct file_get *g);
 
-static void look(struct get *g);
-
-static void add_headers(struct get *g, const struct guest_entry *e)
+static void add_headers(struct file_get *g, const struct guest_entry *e)
 {
 	struct http_request *r = g->download.job.call->http;
 	char date[HTTP_DATE_SIZE];
@@ -39,9 +27,11 @@ static void add_headers(struct get *g, const struct guest_entry *e)
 	(void)http_header_add(r, "Accept-Ranges", "bytes");
 	/* What a sandbox wrote must not run as a page of ours. */
 	(void)http_header_add(r, "X-Content-Type-Options", "nosniff");
+	if (g->add_headers)
+		g->add_headers(g, e);
 }
 
-static void add_content_range(struct get *g, uint64_t size)
+static void add_content_range(struct file_get *g, uint64_t size)
 {
 	char text[80];
 
@@ -57,7 +47,7 @@ static void add_content_range(struct get *g, uint64_t size)
  * was worked out for. */
 static bool opened(struct download *d, const struct guest_entry *e)
 {
-	struct get *g = (struct get *)(void *)d;
+	struct file_get *g = (struct file_get *)(void *)d;
 	char etag[ETAG_SIZE];
 
 	etag_format(etag, e->inode, e->mtime_ns, e->size);
@@ -77,7 +67,7 @@ static bool opened(struct download *d, const struct guest_entry *e)
 	return true;
 }
 
-static bool is_range_valid(struct get *g, const struct guest_entry *e)
+static bool is_range_valid(struct file_get *g, const struct guest_entry *e)
 {
 	const char *condition = http_header(g->download.job.call->http, "If-Range");
 	char date[HTTP_DATE_SIZE];
@@ -88,7 +78,7 @@ static bool is_range_valid(struct get *g, const struct guest_entry *e)
 	return strcmp(condition, g->etag) == 0 || strcmp(condition, date) == 0;
 }
 
-static void reply_head(struct get *g, int status, int64_t length)
+static void reply_head(struct file_get *g, int status, int64_t length)
 {
 	struct http_request *r = g->download.job.call->http;
 
@@ -96,15 +86,24 @@ static void reply_head(struct get *g, int status, int64_t length)
 	http_end(r);
 }
 
+static bool is_unchanged(struct api_call *c, const struct guest_entry *e)
+{
+	const char *since = http_header(c->http, "If-Modified-Since");
+	int64_t wall_s;
+
+	return since && http_date_parse(since, &wall_s) == 0 &&
+	       (int64_t)(e->mtime_ns / 1000000000) <= wall_s;
+}
+
 /* What the file is, is known: what is the answer? */
-static void decide(struct get *g, const struct guest_entry *e)
+static void decide(struct file_get *g, const struct guest_entry *e)
 {
 	struct api_call *c = g->download.job.call;
 	const char *none_match = http_header(c->http, "If-None-Match");
 	bool is_head = strcmp(http_method(c->http), "HEAD") == 0;
 
 	etag_format(g->etag, e->inode, e->mtime_ns, e->size);
-	if (none_match && etag_in(none_match, g->etag, true)) {
+	if (none_match ? etag_in(none_match, g->etag, true) : is_unchanged(c, e)) {
 		(void)http_header_add(c->http, "ETag", g->etag);
 		return http_reply(c->http, 304, NULL, NULL, 0);
 	}
@@ -120,34 +119,41 @@ static void decide(struct get *g, const struct guest_entry *e)
 		return reply_head(g, 200, (int64_t)e->size);
 	}
 	g->download.status = g->kind == RANGE_PART ? 206 : 200;
+	if (g->kind == RANGE_PART)
+		g->download.is_packed = false;
 	g->file.op = FILE_READ;
 	g->file.offset = g->kind == RANGE_PART ? g->range.first : 0;
 	g->file.length = g->kind == RANGE_PART ? g->range.length : 0;
 	download_start(&g->download, &g->file);
 }
 
+static void fail(struct file_get *g, const struct err *err)
+{
+	g->download.failed(g->download.job.call, err);
+}
+
 static void looked(struct file_job *j, const struct err *err)
 {
-	struct get *g = (struct get *)(void *)j;
-	struct api_call *c = j->call;
+	struct file_get *g = (struct file_get *)(void *)j;
 
 	if (err)
-		return problem_reply_box(c, err);
+		return fail(g, err);
 	if (!j->has_entry)
-		return problem_reply(c, &(struct err){ ENOMEM, "entry" });
+		return problem_reply(j->call, &(struct err){ ENOMEM, "entry" });
 	if (j->entry.type == ENTRY_DIR)
-		return problem_status(c, 409,
-				      "this is a directory: list it with files?path=, or fetch it "
-				      "with archive?path=");
+		return fail(g,
+			    &(struct err){ EISDIR, "this is a directory: list it with files?path=, "
+						   "or fetch it with archive?path=" });
 	if (j->entry.type != ENTRY_FILE)
-		return problem_status(c, 409, "this is not a file that can be read");
+		return fail(g, &(struct err){ ENXIO, "this is not a file that can be read" });
 	decide(g, &j->entry);
 }
 
-static void look(struct get *g)
+static void look(struct file_get *g)
 {
 	g->file = (struct guest_file){
 		.op = FILE_STAT,
+		.flags = g->flags,
 		.path = g->path,
 		.user = g->user,
 		.target = "",
@@ -155,10 +161,16 @@ static void look(struct get *g)
 	(void)file_job_run(&g->download.job, &g->file, looked);
 }
 
+void file_get_start(struct file_get *g)
+{
+	g->download.opened = opened;
+	look(g);
+}
+
 /* ?stat=1 */
 static void described(struct file_job *j, const struct err *err)
 {
-	const struct get *g = (const struct get *)(const void *)j;
+	const struct file_get *g = (const struct file_get *)(const void *)j;
 
 	if (err)
 		return problem_reply_box(j->call, err);
@@ -169,19 +181,19 @@ static void described(struct file_job *j, const struct err *err)
 
 void api_file_get(struct api_call *c)
 {
-	struct get *g = arena_alloc(http_arena(c->http), sizeof(*g));
+	struct file_get *g = arena_alloc(http_arena(c->http), sizeof(*g));
 	bool stat = false;
 
 	if (!g)
 		return problem_reply(c, &(struct err){ ENOMEM, "file" });
 	g->download.job.call = c;
 	g->download.content_type = "application/octet-stream";
-	g->download.opened = opened;
+	g->download.failed = problem_reply_box;
 	if (!file_path(c, &g->path) || !file_user(c, &g->user) ||
 	    !call_query_bool(c, "stat", &stat))
 		return;
 	if (!stat)
-		return look(g);
+		return file_get_start(g);
 	g->file = (struct guest_file){
 		.op = FILE_STAT,
 		.flags = FILE_NOFOLLOW,

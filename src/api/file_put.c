@@ -48,17 +48,17 @@ static void written(struct upload *u, uint64_t count, const struct err *err)
 
 	(void)count;
 	if (err && err->code == EEXIST && p->must_be_new)
-		return problem_status(u->job.call, 412, "the file exists");
+		return problem_status(u->sink.job.call, 412, "the file exists");
 	if (err && err->code == ESTALE && p->version[0])
-		return problem_status(u->job.call, 412, "the file is not that version");
+		return problem_status(u->sink.job.call, 412, "the file is not that version");
 	if (err)
-		return problem_reply_box(u->job.call, err);
-	(void)file_job_run(&u->job, &f, reply_put);
+		return problem_reply_box(u->sink.job.call, err);
+	(void)file_job_run(&u->sink.job, &f, reply_put);
 }
 
 static bool is_allowed(struct put *p, const struct guest_entry *e)
 {
-	struct api_call *c = p->upload.job.call;
+	struct api_call *c = p->upload.sink.job.call;
 	const char *none = http_header(c->http, "If-None-Match");
 	const char *match = http_header(c->http, "If-Match");
 	char etag[ETAG_SIZE] = "";
@@ -107,7 +107,7 @@ void api_file_put(struct api_call *c)
 
 	if (!p)
 		return problem_reply(c, &(struct err){ ENOMEM, "file" });
-	p->upload.job.call = c;
+	p->upload.sink.job.call = c;
 	p->upload.finished = written;
 	p->file = (struct guest_file){ .mode = MODE_DEFAULT, .target = "" };
 	if (!file_path(c, &p->file.path) || !file_user(c, &p->file.user) ||
@@ -118,5 +118,5 @@ void api_file_put(struct api_call *c)
 	look = p->file;
 	look.op = FILE_STAT;
 	look.flags = 0;
-	(void)file_job_run(&p->upload.job, &look, looked);
+	(void)file_job_run(&p->upload.sink.job, &look, looked);
 }

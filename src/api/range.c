@@ -1,5 +1,6 @@
 #include "api/range.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -103,4 +104,15 @@ void http_date_format(char dst[HTTP_DATE_SIZE], int64_t wall_s)
 	(void)str_format(dst, HTTP_DATE_SIZE, "%s, %02d %s %04d %02d:%02d:%02d GMT",
 			 days[tm.tm_wday], tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900,
 			 tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+int http_date_parse(const char *text, int64_t *ret_wall_s)
+{
+	struct tm tm = { 0 };
+	const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+
+	if (!end || *end != '\0')
+		return -EINVAL;
+	*ret_wall_s = (int64_t)timegm(&tm);
+	return 0;
 }

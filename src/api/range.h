@@ -26,3 +26,5 @@ bool etag_in(const char *header, const char *etag, bool weak);
 #define HTTP_DATE_SIZE 30
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 void http_date_format(char dst[HTTP_DATE_SIZE], int64_t wall_s);
+/* The way back; only this form, which is the one that may be sent. -EINVAL */
+int http_date_parse(const char *text, int64_t *ret_wall_s);

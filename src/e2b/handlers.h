@@ -58,3 +58,6 @@ void e2b_make_dir(struct api_call *c);
 void e2b_move(struct api_call *c);
 void e2b_remove(struct api_call *c);
 void e2b_list_dir(struct api_call *c);
+/* envd_files.c, envd_upload.c */
+void e2b_files_get(struct api_call *c);
+void e2b_files_post(struct api_call *c);

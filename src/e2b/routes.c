@@ -92,6 +92,8 @@ static const struct api_route envd[] = {
 	    "Changes the size of a terminal"),
 	ROW("POST", FILESYSTEM "/Stat", SCOPE_FILE_READ, 0, e2b_stat, NULL, "What a file is",
 	    .rate = ROUTE_RATE_READ),
+	ROW("GET", "/files", SCOPE_FILE_READ, 0, e2b_files_get, NULL, "A file"),
+	ROW("POST", "/files", SCOPE_FILE_WRITE, 0, e2b_files_post, NULL, "Writes files"),
 	ROW("POST", FILESYSTEM "/ListDir", SCOPE_FILE_READ, 0, e2b_list_dir, NULL,
 	    "What is in a directory", .rate = ROUTE_RATE_READ),
 	ROW("POST", FILESYSTEM "/MakeDir", SCOPE_FILE_WRITE, 0, e2b_make_dir, NULL,

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +81,21 @@ static void an_etag_is_found_in_a_list(void **state)
 	assert_false(etag_in("", "\"a\"", true));
 }
 
+static void a_date_is_read_as_it_was_written(void **state)
+{
+	static const char *const bad[] = { "", "yesterday", "Sun, 06 Nov 1994 08:49:37",
+					   "Sun, 06 Nov 1994 08:49:37 GMT+1",
+					   "Sunday, 06-Nov-94 08:49:37 GMT" };
+	int64_t wall_s = 5;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(http_date_parse(bad[i], &wall_s), -EINVAL);
+	assert_int_equal(wall_s, 5);
+	assert_int_equal(http_date_parse("Sun, 06 Nov 1994 08:49:37 GMT", &wall_s), 0);
+	assert_int_equal(wall_s, 784111777);
+}
+
 static void a_time_is_written_as_http_wants_it(void **state)
 {
 	char date[HTTP_DATE_SIZE];
@@ -102,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_range_is_read_as_the_rfc_says),
 		cmocka_unit_test(an_etag_is_found_in_a_list),
+		cmocka_unit_test(a_date_is_read_as_it_was_written),
 		cmocka_unit_test(a_time_is_written_as_http_wants_it),
 	};
 
