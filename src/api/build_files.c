@@ -101,6 +101,8 @@ void api_build_file_put(struct api_call *c)
 
 	if (!p)
 		return problem_reply(c, &(struct err){ ENOMEM, "file" });
+	if (!build_hash_is_valid(call_param(c, "hash")))
+		return problem_status(c, 400, "hash: want a SHA-256 in lower-case hex");
 	if (length > 0 && (uint64_t)length > c->api->deps.config->max_body_bytes)
 		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent",
 				      c->api->deps.config->max_body_bytes);

@@ -105,17 +105,25 @@ static bool is_user(const char *user)
 				 "0123456789._-")] == '\0';
 }
 
+static int check_files(struct sandboxes *all, const char *owner, const struct build_step *s,
+		       struct err *err)
+{
+	if (!build_file_name_is_valid(s->files))
+		return err_set(err, EINVAL, "filesHash: want a SHA-256 in lower-case hex");
+	if (!build_file_find(all, owner, s->files))
+		return err_set(err, EINVAL, "there is no archive %.18s...: send it first",
+			       s->files);
+	return 0;
+}
+
 static int check_copy(struct sandboxes *all, const char *owner, const struct build_step *s,
 		      struct err *err)
 {
 	if (s->args.len < 2 || !is_path(s->args.items[s->args.len - 1]))
 		return err_set(err, EINVAL, "COPY wants what, and a directory without '..'");
-	if (!s->files || !build_hash_is_valid(s->files))
+	if (!s->files)
 		return err_set(err, EINVAL, "COPY wants the filesHash of its archive");
-	if (!build_file_find(all, owner, s->files))
-		return err_set(err, EINVAL, "there is no archive %.12s...: send it first",
-			       s->files);
-	return 0;
+	return check_files(all, owner, s, err);
 }
 
 static int check_env_step(const struct build_step *s, struct err *err)
@@ -163,8 +171,9 @@ static int check_step(struct sandboxes *all, const char *owner, const struct bui
 	case BUILD_NPM:
 		return check_packages(all, s, err);
 	default:
-		return s->args.items[0][0] == '\0' ? err_set(err, EINVAL, "RUN wants a command")
-						   : 0;
+		if (s->args.items[0][0] == '\0')
+			return err_set(err, EINVAL, "RUN wants a command");
+		return s->files ? check_files(all, owner, s, err) : 0;
 	}
 }
 
@@ -177,6 +186,12 @@ static int check(struct sandboxes *all, const struct build_wish *w, struct err *
 	if (n >= WAITING_OWNER_MAX)
 		return err_set(err, EDQUOT, "%u builds of this owner wait already, the limit",
 			       WAITING_OWNER_MAX);
+	if (w->id) {
+		int r = build_reserved(all, w->owner, w->id, err);
+
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < w->n_steps; i++) {
 		struct err why = { 0 };
 		int r = check_step(all, w->owner, &w->steps[i], &why);
@@ -232,7 +247,10 @@ static int make_job(struct sandboxes *all, const struct build_wish *w, struct bu
 	j->box.fd = -1;
 	list_init(&j->followers);
 	list_push_back(&all->builds->jobs, &j->node);
-	id_make(j->id);
+	if (w->id)
+		(void)str_copy(j->id, sizeof(j->id), w->id);
+	else
+		id_make(j->id);
 	(void)str_copy(j->owner, sizeof(j->owner), w->owner);
 	(void)str_copy(j->key_id, sizeof(j->key_id), w->key_id ? w->key_id : "");
 	j->arena = arena_create(ARENA_MAX);
@@ -254,7 +272,8 @@ static int write_record(const struct build_job *j, const struct build_wish *w, s
 				       : w->snapshot[0] ? w->snapshot
 							: w->from,
 			       .steps = (struct build_step *)w->steps,
-			       .n_steps = w->n_steps };
+			       .n_steps = w->n_steps,
+			       .tags = w->tags };
 	int r = build_write(&first, b);
 
 	if (r == -E2BIG)
@@ -336,6 +355,8 @@ void build_create(struct sandboxes *all, const struct build_wish *w, object_cb c
 	j->cb = cb;
 	j->user_of_cb = user;
 	tracing_build(j, w->trace);
+	if (w->id)
+		return objects_change(table(all), j->id, BUILD_WAITING, b.data, on_added, j);
 	objects_add(table(all),
 		    &(struct object_put){ .id = j->id,
 					  .owner = j->owner,

@@ -28,6 +28,7 @@ struct trace_context;
 #define BUILD_ARGS_MAX 64
 #define BUILD_ARG_MAX 8192 /* bytes of one */
 #define BUILD_USER_MAX 32
+#define BUILD_TAGS_MAX 16
 #define BUILD_OUTPUT_KEEP (64u << 10) /* of a step, while it runs */
 
 enum build_status {
@@ -66,7 +67,7 @@ struct build_step {
 	int type; /* enum build_step_type */
 	struct jv_strings args;
 	const char *user;    /* of this one alone; NULL: as USER says */
-	const char *files;   /* of COPY: the archive's SHA-256; NULL */
+	const char *files;   /* an archive: what COPY unpacks, RUN's standard input; NULL */
 	bool force;          /* and all behind it: not from the cache */
 	uint64_t timeout_ms; /* 0: the usual */
 	int state;           /* enum build_step_state */
@@ -74,6 +75,7 @@ struct build_step {
 	uint64_t ms;           /* that it took */
 	struct output *output; /* owned; NULL: none */
 	uint64_t omitted;      /* bytes of it that are not kept any more, before those in output */
+	uint64_t lines;        /* that it has written, kept or not */
 	const char *tail;      /* of a record: what becomes output */
 };
 /* Rows for a table of struct build_step: what clients say of one. */
@@ -90,6 +92,9 @@ struct build {      /* the data of its object */
 	struct build_step *steps;
 	size_t n_steps, at; /* at: the one under way, or n_steps */
 	struct arena *arena;
+	bool is_reserved;       /* nobody has said yet what it does */
+	struct jv_strings tags; /* aliases that the new version gets */
+	struct limits limits;   /* that its template is to have: of a reserved one */
 };
 extern const struct object_kind build_kind;
 
@@ -99,8 +104,10 @@ struct output_chunk;
 bool build_step_read(const struct build_step *s, uint64_t from, struct output_chunk *ret,
 		     uint64_t *ret_omitted);
 
-struct build_wish { /* borrowed for the call */
+struct build_wish {     /* borrowed for the call */
+	const char *id; /* of one that was reserved; NULL: a new one */
 	const char *owner, *name;
+	struct jv_strings tags;      /* aliases of the version that comes of it */
 	const char *key_id;          /* whose key asks; NULL: none's */
 	const char *from, *snapshot; /* of template_begin() */
 	const char *root;            /* an image's path instead of files; NULL or "": none */
@@ -113,6 +120,15 @@ struct build_wish { /* borrowed for the call */
 /* Answers when its record is in the store. EINVAL (named), EEXIST (the name is a built-in one's),
  * EDQUOT (too many wait already). */
 void build_create(struct sandboxes *all, const struct build_wish *wish, object_cb cb, void *user);
+/* A record that waits for somebody to say what it does: build_create() with its id. It is gone with
+ * this process, and an owner's oldest gives way. EINVAL (name, tags). */
+struct build_reservation { /* borrowed for the call */
+	const char *owner, *name;
+	struct jv_strings tags;
+	struct limits limits; /* 0: as before */
+};
+void build_reserve(struct sandboxes *all, const struct build_reservation *r, object_cb cb,
+		   void *user);
 /* Cancels one that is under way; its end is told as any other. Forgets one that is over. EBUSY: it
  * is being written. */
 void build_delete(struct sandboxes *all, const char *id, object_cb cb, void *user);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/encode.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "sandbox/build_cache.h"
@@ -25,6 +24,8 @@ void build_box_release(struct build_job *j)
 	struct build_box *box = &j->box;
 
 	j->is_acting = false;
+	if (box->x)
+		exec_on_room(box->x, NULL, NULL);
 	exec_reader_close(box->reader);
 	box->reader = NULL;
 	if (box->x)
@@ -144,6 +145,25 @@ static void take_layer(struct build_job *j)
 	layer_take(j->box.sb, SNAPSHOT_ROOT, on_layer, j);
 }
 
+/* ---- archives ---- */
+
+/* Gives the step up for what reading it has answered. */
+static bool is_damaged(struct build_job *j, int r)
+{
+	struct err err = { 0 };
+
+	if (r >= 0)
+		return false;
+	if (r == -EBADMSG) {
+		build_file_drop(j->all, j->box.file_id);
+		(void)err_set(&err, EIO, "the archive is damaged: send it again");
+		fail(j, &err);
+	} else {
+		fail_with(j, -r, "archive");
+	}
+	return true;
+}
+
 /* ---- commands ---- */
 
 static void say_result(const struct exec_info *i, struct err *err)
@@ -185,6 +205,31 @@ static void readable(void *user)
 		take_layer(j);
 }
 
+/* The archive is the command's standard input. */
+static void feed(void *user)
+{
+	struct build_job *j = user;
+	struct build_box *box = &j->box;
+	int r;
+
+	while (!box->is_sent && (r = build_archive_read(j)) != 0) {
+		if (is_damaged(j, r))
+			return;
+		r = exec_stdin(box->x, box->chunk + box->sent, box->len - box->sent);
+		if (r == -EAGAIN)
+			return exec_on_room(box->x, feed, j);
+		if (r < 0) { /* it does not want more: how it ends says why */
+			box->is_sent = true;
+			return;
+		}
+		box->sent = box->len;
+	}
+	if (!box->is_sent)
+		(void)exec_stdin_end(box->x);
+	box->is_sent = true;
+	exec_on_room(box->x, NULL, NULL);
+}
+
 static void on_started(void *user, struct execution *x, const struct err *err)
 {
 	struct build_job *j = user;
@@ -201,6 +246,8 @@ static void on_started(void *user, struct execution *x, const struct err *err)
 	if (!j->box.reader)
 		return fail_with(j, ENOMEM, "output");
 	j->is_acting = true;
+	if (j->box.fd >= 0)
+		feed(j);
 }
 
 static uint64_t step_ms(const struct build_job *j, const struct build_step *s)
@@ -220,6 +267,13 @@ static void run_command(struct build_job *j, const struct exec_request *planned)
 {
 	const struct build_step *s = build_step_now(j);
 	struct exec_request req = planned ? *planned : (struct exec_request){ 0 };
+	struct err err = { 0 };
+
+	if (s->type == BUILD_RUN && s->files) {
+		if (build_archive_open(j, s, &err) < 0)
+			return fail(j, &err);
+		req.has_stdin = true;
+	}
 
 	req.kind = EXECUTION_COMMAND;
 	req.user = user_of(j, s);
@@ -259,56 +313,16 @@ static void install(struct build_job *j)
 
 /* ---- files ---- */
 
-static int check_sum(struct build_box *box, const char *want)
-{
-	uint8_t sum[HASH_LEN];
-	char hex[2 * HASH_LEN + 1];
-	int r = hash_final(box->sum, sum);
-
-	if (r < 0)
-		return r;
-	encode_hex(sum, HASH_LEN, hex);
-	return strcmp(hex, want) == 0 ? 0 : -EBADMSG;
-}
-
-/* 1: there is more in the chunk; 0: all was read; -errno. */
-static int read_chunk(struct build_job *j)
-{
-	struct build_box *box = &j->box;
-	ssize_t n;
-	int r;
-
-	if (box->sent < box->len)
-		return 1;
-	do
-		n = read(box->fd, box->chunk, sizeof(box->chunk));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	if (n == 0)
-		return check_sum(box, build_step_now(j)->files);
-	r = hash_update(box->sum, box->chunk, (size_t)n);
-	box->len = (size_t)n;
-	box->sent = 0;
-	return r < 0 ? r : 1;
-}
-
 static void send_more(void *user)
 {
 	struct build_job *j = user;
 	struct build_box *box = &j->box;
-	struct err err = { 0 };
 	ssize_t n;
 	int r;
 
-	while (!box->is_sent && (r = read_chunk(j)) != 0) {
-		if (r == -EBADMSG) {
-			build_file_drop(j->all, box->file_id);
-			(void)err_set(&err, EIO, "the archive is damaged: send it again");
-			return fail(j, &err);
-		}
-		if (r < 0)
-			return fail_with(j, -r, "archive");
+	while (!box->is_sent && (r = build_archive_read(j)) != 0) {
+		if (is_damaged(j, r))
+			return;
 		n = file_send(box->op, box->chunk + box->sent, box->len - box->sent);
 		if (n <= 0)
 			return; /* room() comes, or why not */
@@ -338,27 +352,6 @@ static void on_file_failed(void *user, const struct err *err)
 	fail(j, err);
 }
 
-static int open_archive(struct build_job *j, const struct build_step *s, struct err *err)
-{
-	const struct object *o = build_file_find(j->all, j->owner, s->files);
-
-	if (!o)
-		return err_set(err, ENOENT, "there is no archive %.12s... any more: send it again",
-			       s->files);
-	(void)str_copy(j->box.file_id, sizeof(j->box.file_id), o->id);
-	j->box.fd = build_file_open(j->all, o, err);
-	if (j->box.fd == -ENOENT) { /* its record outlived a power cut, it did not */
-		build_file_drop(j->all, j->box.file_id);
-		return err_set(err, EIO, "the archive is lost: send it again");
-	}
-	if (j->box.fd < 0)
-		return j->box.fd;
-	j->box.sum = hash_create();
-	j->box.len = j->box.sent = 0;
-	j->box.is_sent = false;
-	return j->box.sum ? 0 : err_sys(err, ENOMEM, "archive");
-}
-
 static void copy_files(struct build_job *j)
 {
 	static const struct file_ops ops = { .room = send_more,
@@ -374,7 +367,7 @@ static void copy_files(struct build_job *j)
 				.user = user_of(j, s),
 				.target = "" };
 	struct err err = { 0 };
-	int r = open_archive(j, s, &err);
+	int r = build_archive_open(j, s, &err);
 
 	(void)str_format(path, sizeof(path), "%s%s%s", to[0] == '/' ? "" : base,
 			 to[0] == '/' ? "" : "/", to);

@@ -33,6 +33,8 @@ static int file_parse(const char *text, void **ret)
 
 	if (r == 0)
 		r = jv_u64(jv_get(jv_root(doc), "bytes"), &f->bytes);
+	if (r == 0 && jv_text(jv_get(jv_root(doc), "sum")))
+		r = str_copy(f->sum, sizeof(f->sum), jv_text(jv_get(jv_root(doc), "sum")));
 	(void)jv_free(doc);
 	if (r == 0)
 		*ret = f;
@@ -61,12 +63,29 @@ bool build_hash_is_valid(const char *hash)
 	return strlen(hash) == BUILD_HASH_LEN && strspn(hash, "0123456789abcdef") == BUILD_HASH_LEN;
 }
 
+static bool is_label(const char *name)
+{
+	return strncmp(name, BUILD_LABEL, strlen(BUILD_LABEL)) == 0;
+}
+
+bool build_file_name_is_valid(const char *name)
+{
+	return build_hash_is_valid(is_label(name) ? name + strlen(BUILD_LABEL) : name);
+}
+
+const char *build_file_sum(const struct object *o)
+{
+	const struct build_file *f = o->data;
+
+	return f->sum[0] ? f->sum : o->name;
+}
+
 /* ---- on its way in ---- */
 
 struct build_upload {
 	struct pending pending;
 	struct sandboxes *all; /* borrowed */
-	char owner[OBJECT_OWNER_MAX + 1], hash[BUILD_HASH_LEN + 1], id[ID_LEN + 1];
+	char owner[OBJECT_OWNER_MAX + 1], name[BUILD_FILE_NAME_MAX + 1], id[ID_LEN + 1];
 	struct hash *sum; /* owned */
 	int fd;           /* owned */
 	uint64_t bytes;   /* counted as the owner's disk */
@@ -97,12 +116,12 @@ static size_t count_uploads(const struct sandboxes *all)
 	return n;
 }
 
-int build_upload_begin(struct sandboxes *all, const char *owner, const char *hash,
+int build_upload_begin(struct sandboxes *all, const char *owner, const char *name,
 		       struct build_upload **ret, struct err *err)
 {
 	struct build_upload *u;
 
-	if (!build_hash_is_valid(hash))
+	if (!build_file_name_is_valid(name))
 		return err_set(err, EINVAL, "hash: want a SHA-256 in lower-case hex");
 	if (all->settings.files_fd < 0)
 		return err_set(err, EOPNOTSUPP, "there is no place for files here");
@@ -116,7 +135,7 @@ int build_upload_begin(struct sandboxes *all, const char *owner, const char *has
 	u->pending.drop = drop_upload;
 	list_push_back(&all->pending, &u->pending.node);
 	(void)str_copy(u->owner, sizeof(u->owner), owner);
-	(void)str_copy(u->hash, sizeof(u->hash), hash);
+	(void)str_copy(u->name, sizeof(u->name), name);
 	id_make(u->id);
 	u->sum = hash_create();
 	u->fd = openat(all->settings.files_fd, u->id, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -179,7 +198,7 @@ static void on_added(void *user, struct object *o, const struct err *err)
 		((struct build_file *)o->data)->used_ms = wall_ms(u->all);
 	/* Another was quicker with the very same. */
 	if (!o && err->code == EEXIST)
-		o = build_file_find(u->all, u->owner, u->hash);
+		o = build_file_find(u->all, u->owner, u->name);
 	if (!o || strcmp(o->id, u->id) != 0)
 		build_upload_abort(u);
 	else
@@ -187,17 +206,16 @@ static void on_added(void *user, struct object *o, const struct err *err)
 	cb(to, o, o ? NULL : err);
 }
 
-/* 0, or why it is not what was said. */
-static int check_sum(struct build_upload *u, struct err *err)
+/* 0 and the sum, or why it is not what was said. */
+static int check_sum(struct build_upload *u, char hex[2 * HASH_LEN + 1], struct err *err)
 {
 	uint8_t sum[HASH_LEN];
-	char hex[2 * HASH_LEN + 1];
 	int r = hash_final(u->sum, sum);
 
 	if (r < 0)
 		return err_sys(err, r, "file");
 	encode_hex(sum, HASH_LEN, hex);
-	if (strcmp(hex, u->hash) != 0)
+	if (!is_label(u->name) && strcmp(hex, u->name) != 0)
 		return err_set(err, EINVAL, "hash: the bytes are not of this SHA-256, but of %s",
 			       hex);
 	return 0;
@@ -207,9 +225,10 @@ void build_upload_finish(struct build_upload *u, object_cb cb, void *user)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
-	struct object *there = build_file_find(u->all, u->owner, u->hash);
+	struct object *there = build_file_find(u->all, u->owner, u->name);
+	char sum[2 * HASH_LEN + 1] = "";
 	struct err err = { 0 };
-	int r = check_sum(u, &err);
+	int r = check_sum(u, sum, &err);
 
 	if (r == 0 && there) {
 		build_upload_abort(u);
@@ -218,6 +237,8 @@ void build_upload_finish(struct build_upload *u, object_cb cb, void *user)
 	}
 	jw_object_begin(&w);
 	jw_uint_field(&w, "bytes", u->bytes);
+	if (is_label(u->name))
+		jw_str_field(&w, "sum", sum);
 	jw_object_end(&w);
 	if (r == 0 && (r = jw_end(&w)) < 0)
 		(void)err_sys(&err, r, "file");
@@ -231,15 +252,15 @@ void build_upload_finish(struct build_upload *u, object_cb cb, void *user)
 	give_back(u); /* the object takes them anew, in this very turn */
 	objects_add(u->all->objects[OBJECTS_BUILD_FILE],
 		    &(struct object_put){
-			    .id = u->id, .owner = u->owner, .name = u->hash, .text = b.data },
+			    .id = u->id, .owner = u->owner, .name = u->name, .text = b.data },
 		    on_added, u);
 }
 
 /* ---- using ---- */
 
-struct object *build_file_find(struct sandboxes *all, const char *owner, const char *hash)
+struct object *build_file_find(struct sandboxes *all, const char *owner, const char *name)
 {
-	struct object *o = objects_by_name(all->objects[OBJECTS_BUILD_FILE], owner, hash);
+	struct object *o = objects_by_name(all->objects[OBJECTS_BUILD_FILE], owner, name);
 
 	if (o)
 		((struct build_file *)o->data)->used_ms = wall_ms(all);

@@ -35,7 +35,7 @@ struct build_box {
 	struct build_way *way;      /* owned: see builds.network */
 	struct hash *sum;           /* owned: of what was read of the archive */
 	int fd;                     /* owned: the archive; -1 */
-	char file_id[ID_LEN + 1];
+	char file_id[ID_LEN + 1], file_sum[BUILD_HASH_LEN + 1];
 	char chunk[16u << 10]; /* of the archive: what the box has not taken yet */
 	size_t len, sent;
 	bool is_sent;     /* all of it */
@@ -66,6 +66,7 @@ struct build_job {
 	struct root_import *import;    /* borrowed while that is under way; NULL */
 	struct span *span, *step_span; /* NULL: in no trace. See tracing.h */
 	struct list followers;         /* struct build_follower */
+	size_t tag;                    /* the next of its tags */
 	object_cb cb;                  /* who waits for its record */
 	void *user_of_cb;
 };
@@ -73,6 +74,9 @@ struct build_job {
 /* build_record.c */
 int build_write(const struct build *b, struct buf *ret); /* -ENOMEM, -E2BIG */
 int build_step_say(struct build_step *s, int stream, const void *data, size_t n);
+
+/* build_reserve.c: its record, when it is the owner's and reserved. ENOENT, EBUSY. */
+int build_reserved(struct sandboxes *all, const char *owner, const char *id, struct err *err);
 
 /* build.c */
 void builds_next(struct sandboxes *all); /* lets those begin that may */
@@ -97,6 +101,12 @@ void build_take_layers(struct build_job *j, const struct layers *now, uint64_t b
 void build_box_begin(struct build_job *j);
 void build_box_stop(struct build_job *j);    /* what it does is given up; err in the job says why */
 void build_box_release(struct build_job *j); /* lets go of all but the box; no call comes */
+
+/* build_archive.c: the archive that a step names. Its error is for people. */
+int build_archive_open(struct build_job *j, const struct build_step *s, struct err *err);
+/* 1: there is more in the box's chunk; 0: all was read; -EBADMSG: it is not what its sum says;
+ * -errno. */
+int build_archive_read(struct build_job *j);
 
 /* build_root.c: calls build_go() or build_end(). */
 void build_root_begin(struct build_job *j);

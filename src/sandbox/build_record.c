@@ -49,8 +49,9 @@ bool build_is_over(enum build_status s)
 		JV_FIELD("user", STRING, struct_, user, .flags = JV_NULLABLE, .min = 1,            \
 			 .max = BUILD_USER_MAX, .help = "of this step alone"),                     \
 		JV_FIELD("filesHash", STRING, struct_, files, .flags = JV_NULLABLE,                \
-			 .min = BUILD_HASH_LEN, .max = BUILD_HASH_LEN,                             \
-			 .help = "COPY: the archive that is unpacked in the directory"),           \
+			 .min = BUILD_HASH_LEN, .max = BUILD_FILE_NAME_MAX,                        \
+			 .help = "COPY: the archive that is unpacked in the directory; "           \
+				 "RUN: what the command has as its standard input"),               \
 		JV_FIELD("force", BOOL, struct_, force,                                            \
 			 .help = "this step and those behind it are not taken from the cache"),    \
 		JV_FIELD("timeout", DURATION, struct_, timeout_ms, .min = 1000, .max = 86400000,   \
@@ -64,6 +65,7 @@ static const struct jv_field kept_steps[] = {
 	JV_FIELD("cached", BOOL, struct build_step, is_cached),
 	JV_FIELD("ms", U64, struct build_step, ms),
 	JV_FIELD("omitted", U64, struct build_step, omitted),
+	JV_FIELD("lines", U64, struct build_step, lines),
 	JV_FIELD("output", STRING, struct build_step, tail, .max = TAIL_FAILED * 4),
 };
 
@@ -72,6 +74,9 @@ struct kept {
 	const char *owner, *name, *from, *reason, *template;
 	uint64_t started_ms, ended_ms;
 	struct jv_objects steps;
+	bool is_reserved;
+	struct jv_strings tags;
+	struct limits limits;
 };
 static const struct jv_field kept_fields[] = {
 	JV_FIELD("status", CHOICE, struct kept, status, .choices = build_status_names),
@@ -85,6 +90,11 @@ static const struct jv_field kept_fields[] = {
 	JV_FIELD("steps", OBJECTS, struct kept, steps, .max = BUILD_STEPS_MAX,
 		 .size = sizeof(struct build_step), .sub = kept_steps,
 		 .sub_count = sizeof(kept_steps) / sizeof(kept_steps[0])),
+	JV_FIELD("reserved", BOOL, struct kept, is_reserved),
+	JV_FIELD("tags", STRINGS, struct kept, tags, .max = BUILD_TAGS_MAX),
+	JV_FIELD("cpuMilli", U32, struct kept, limits.cpu_milli),
+	JV_FIELD("memoryBytes", U64, struct kept, limits.memory_bytes),
+	JV_FIELD("diskBytes", U64, struct kept, limits.disk_bytes),
 };
 
 static void build_free(void *data)
@@ -99,6 +109,8 @@ static void build_free(void *data)
 
 int build_step_say(struct build_step *s, int stream, const void *data, size_t n)
 {
+	for (size_t i = 0; i < n; i++)
+		s->lines += ((const char *)data)[i] == '\n';
 	if (!s->output)
 		s->output = output_create(BUILD_OUTPUT_KEEP);
 	return s->output ? output_append(s->output, stream, data, n) : -ENOMEM;
@@ -123,10 +135,17 @@ static int read_build(struct jv o, struct build *b)
 	(void)str_format(b->reason, sizeof(b->reason), "%.239s", k.reason);
 	if (str_copy(b->template, sizeof(b->template), k.template) < 0)
 		return -EINVAL;
-	for (size_t i = 0; i < b->n_steps && r == 0; i++)
-		if (b->steps[i].tail && b->steps[i].tail[0])
-			r = build_step_say(&b->steps[i], 1, b->steps[i].tail,
-					   strlen(b->steps[i].tail));
+	b->is_reserved = k.is_reserved;
+	b->tags = k.tags;
+	b->limits = k.limits;
+	for (size_t i = 0; i < b->n_steps && r == 0; i++) {
+		struct build_step *s = &b->steps[i];
+		uint64_t lines = s->lines;
+
+		if (s->tail && s->tail[0])
+			r = build_step_say(s, 1, s->tail, strlen(s->tail));
+		s->lines = lines;
+	}
 	return r;
 }
 
@@ -226,6 +245,7 @@ static void write_step(const struct build_step *s, size_t most, struct jw *w)
 	jw_str_field(w, "state", build_step_states[s->state]);
 	jw_bool_field(w, "cached", s->is_cached);
 	jw_uint_field(w, "ms", s->ms);
+	jw_uint_field(w, "lines", s->lines);
 	write_output(s, most, w);
 	jw_object_end(w);
 }
@@ -243,12 +263,27 @@ static int write_build(const struct build *b, bool with_output, struct buf *buf)
 	write_text(&w, "template", b->template);
 	jw_uint_field(&w, "startedMs", b->started_ms);
 	jw_uint_field(&w, "endedMs", b->ended_ms);
+	jw_bool_field(&w, "reserved", b->is_reserved);
+	jw_key(&w, "tags");
+	jw_array_begin(&w);
+	for (size_t i = 0; i < b->tags.len; i++)
+		jw_string(&w, b->tags.items[i]);
+	jw_array_end(&w);
+	jw_uint_field(&w, "cpuMilli", b->limits.cpu_milli);
+	jw_uint_field(&w, "memoryBytes", b->limits.memory_bytes);
+	jw_uint_field(&w, "diskBytes", b->limits.disk_bytes);
 	jw_key(&w, "steps");
 	jw_array_begin(&w);
 	for (size_t i = 0; i < b->n_steps; i++) {
 		bool failed = b->steps[i].state == BUILD_STEP_FAILED;
+		/* Whoever follows a build by asking now and then gets the end of it, too. */
+		bool is_last = i + 1 == b->n_steps;
 
-		write_step(&b->steps[i], failed ? TAIL_FAILED : with_output ? TAIL_OTHER : 0, &w);
+		write_step(&b->steps[i],
+			   failed || (is_last && with_output) ? TAIL_FAILED
+			   : with_output                      ? TAIL_OTHER
+							      : 0,
+			   &w);
 	}
 	jw_array_end(&w);
 	jw_object_end(&w);

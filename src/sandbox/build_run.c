@@ -6,10 +6,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "base/str.h"
 #include "sandbox/build_cache.h"
 #include "sandbox/build_impl.h"
 #include "sandbox/events.h"
+#include "sandbox/template_alias.h"
 #include "sandbox/tracing.h"
 #include "json/jw.h"
 
@@ -171,15 +173,32 @@ static void fail_step(struct build_job *j, int code)
 	build_end(j);
 }
 
+/* One after the other. The version is there whatever becomes of them. */
+static void tag_next(void *user, struct object *o, const struct err *err)
+{
+	struct build_job *j = user;
+	const char *version = strchr(j->b->template, ':');
+	uint64_t number = 0;
+
+	(void)o;
+	if (err)
+		log_warn("sandbox", "%s has not got a tag: %s", j->b->template, err->text);
+	if (j->tag >= j->b->tags.len || !version ||
+	    parse_u64(version + 1, 1, UINT64_MAX, &number) < 0)
+		return build_end(j);
+	alias_put(j->all, j->owner, j->b->name, j->b->tags.items[j->tag++], number, tag_next, j);
+}
+
 static void on_put(void *user, struct object *o, const struct err *err)
 {
 	struct build_job *j = user;
 
-	if (err)
+	if (err) {
 		j->err = *err;
-	else
-		(void)str_copy(j->b->template, sizeof(j->b->template), o->name);
-	build_end(j);
+		return build_end(j);
+	}
+	(void)str_copy(j->b->template, sizeof(j->b->template), o->name);
+	tag_next(j, NULL, NULL);
 }
 
 static void run(struct build_job *j)

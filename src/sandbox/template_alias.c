@@ -109,7 +109,7 @@ int alias_check_removal(struct sandboxes *all, const struct object *template, st
 
 /* ---- setting ---- */
 
-static int check_alias(const char *alias, struct err *err)
+int alias_check_name(const char *alias, struct err *err)
 {
 	int r = check_name(alias, err);
 
@@ -148,7 +148,7 @@ void alias_put(struct sandboxes *all, const char *owner, const char *name, const
 	const struct object *target = NULL, *there;
 	char full[OBJECT_NAME_MAX + 1] = "";
 	struct err err = { 0 };
-	int r = check_alias(alias, &err);
+	int r = alias_check_name(alias, &err);
 
 	if (r == 0)
 		r = find_target(all, owner, name, version, &target, &err);

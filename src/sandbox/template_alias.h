@@ -14,6 +14,8 @@ struct template_alias {                     /* the data of its object, which is 
 };
 extern const struct object_kind alias_kind;
 
+/* EINVAL: whether an alias may be called so. */
+int alias_check_name(const char *alias, struct err *err);
 /* name: of the template, without a version. A new one, or one that is moved. EINVAL, ENOENT (there
  * is no such version), EBUSY. */
 void alias_put(struct sandboxes *all, const char *owner, const char *name, const char *alias,

@@ -106,6 +106,24 @@ def test_steps_make_a_template(api, box):
     assert kinds and set(kinds) == {"template.built"}
 
 
+def test_a_command_can_have_an_archive_as_its_input(api):
+    data, hash = tar_of(**{"tool.txt": "x" * 700_000})
+    send(api, data, hash).must(201)
+    one = build(api, **{"from": "bash"}, steps=[
+        run("mkdir /workspace/in && tar -xf - -C /workspace/in && wc -c < /workspace/in/tool.txt",
+            filesHash=hash),
+        run("sha256sum | cut -c1-64", filesHash=hash),
+        run("head -c 9 > /dev/null; echo enough", filesHash=hash),
+        run("cat | wc -c"),
+    ])
+    assert one["status"] == "ready", one
+    assert [s["output"] for s in one["steps"]] == ["700000\n", hash + "\n", "enough\n", "0\n"]
+    for bad in ["0" * 64, "label-" + "0" * 64]:
+        assert "send it first" in api.post("/templates/builds", {
+            "name": "own", "from": "bash", "steps": [run("cat", filesHash=bad)]}).error(400)
+    send(api, data, "label-" + hash).error(400)
+
+
 def test_a_step_that_was_done_before_is_not_done_again(api):
     steps = [run("echo $RANDOM$RANDOM > /workspace/a; cat /workspace/a"), run("cat /workspace/a")]
     first = build(api, **{"from": "bash"}, steps=steps)
