@@ -20,6 +20,7 @@ void e2b_process_send_input(struct api_call *c);
 void e2b_process_close_stdin(struct api_call *c);
 void e2b_process_send_signal(struct api_call *c);
 void e2b_process_update(struct api_call *c);
+void e2b_process_stream_input(struct api_call *c); /* process_pour.c */
 /* sandboxes.c, sandbox_list.c */
 void e2b_sandbox_create(struct api_call *c);
 void e2b_sandbox_get(struct api_call *c);

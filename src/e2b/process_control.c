@@ -77,7 +77,7 @@ static void send_input(struct api_call *c)
 	struct str bytes;
 
 	in->call = c;
-	if (x && process_take_bytes(c, x, &in->input, &bytes))
+	if (x && process_take_bytes(c, http_arena(c->http), x, &in->input, &bytes))
 		feed(in, x, bytes.data, bytes.len);
 }
 

@@ -10,7 +10,6 @@
 #include "base/encode.h"
 #include "base/err.h"
 #include "e2b/rpc.h"
-#include "net/http.h"
 #include "sandbox/exec.h"
 
 const struct jv_field process_bytes_fields[PROCESS_BYTES_COUNT] = {
@@ -18,8 +17,8 @@ const struct jv_field process_bytes_fields[PROCESS_BYTES_COUNT] = {
 	JV_FIELD("pty", STRING, struct process_bytes, to_pty, .max = BASE64_SIZE(FEED_MAX)),
 };
 
-bool process_take_bytes(struct api_call *c, struct execution *x, const struct process_bytes *b,
-			struct str *ret)
+bool process_take_bytes(struct api_call *c, struct arena *a, struct execution *x,
+			const struct process_bytes *b, struct str *ret)
 {
 	const char *text = b->to_pty ? b->to_pty : b->to_stdin;
 	struct exec_info info;
@@ -39,7 +38,7 @@ bool process_take_bytes(struct api_call *c, struct execution *x, const struct pr
 		return false;
 	}
 	size = strlen(text) / 4 * 3 + 1;
-	bytes = arena_alloc(http_arena(c->http), size);
+	bytes = arena_alloc(a, size);
 	if (!bytes) {
 		rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
 		return false;

@@ -7,6 +7,7 @@
 #include "json/jv_decode.h"
 
 struct api_call;
+struct arena;
 struct execution;
 
 struct process_bytes { /* one of them, base64 */
@@ -16,8 +17,8 @@ struct process_bytes { /* one of them, base64 */
 #define PROCESS_BYTES_COUNT 2
 extern const struct jv_field process_bytes_fields[PROCESS_BYTES_COUNT];
 
-/* The bytes, in the request's arena; false: answered. */
-bool process_take_bytes(struct api_call *c, struct execution *x, const struct process_bytes *b,
-			struct str *ret);
+/* The bytes, in the arena; false: answered. */
+bool process_take_bytes(struct api_call *c, struct arena *a, struct execution *x,
+			const struct process_bytes *b, struct str *ret);
 /* An error of feed_start() or of what it calls. */
 void process_fail_input(struct api_call *c, int r);

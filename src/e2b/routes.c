@@ -84,6 +84,8 @@ static const struct api_route envd[] = {
 	    .rate = ROUTE_RATE_READ),
 	ROW("POST", PROCESS "/SendInput", SCOPE_EXEC, 0, e2b_process_send_input, NULL,
 	    "Writes to a program"),
+	ROW("POST", PROCESS "/StreamInput", SCOPE_EXEC, 0, e2b_process_stream_input, NULL,
+	    "Writes to a program, again and again"),
 	ROW("POST", PROCESS "/CloseStdin", SCOPE_EXEC, 0, e2b_process_close_stdin, NULL,
 	    "Ends what it reads"),
 	ROW("POST", PROCESS "/SendSignal", SCOPE_EXEC, 0, e2b_process_send_signal, NULL,

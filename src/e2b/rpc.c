@@ -147,17 +147,24 @@ static void got(void *user, struct http_request *r, const char *data, size_t n)
 	decode(t->call, t->method, e.data, e.len);
 }
 
+bool rpc_takes(struct api_call *c, enum connect_kind want)
+{
+	enum connect_kind kind = CONNECT_UNARY;
+
+	if (connect_kind_of(http_header(c->http, "content-type"), &kind) == 0 && kind == want)
+		return true;
+	(void)http_header_add(c->http, "Accept-Post",
+			      want == CONNECT_STREAM ? CONNECT_TYPE_STREAM : CONNECT_TYPE_UNARY);
+	send_error(c, 415, CONNECT_UNKNOWN, "this call takes JSON messages only");
+	return false;
+}
+
 void rpc_take(struct api_call *c, const struct rpc_method *m)
 {
 	struct taking *t = arena_alloc(http_arena(c->http), sizeof(*t));
-	enum connect_kind kind = CONNECT_UNARY;
 
-	if (connect_kind_of(http_header(c->http, "content-type"), &kind) < 0 || kind != m->kind) {
-		(void)http_header_add(c->http, "Accept-Post",
-				      m->kind == CONNECT_STREAM ? CONNECT_TYPE_STREAM
-								: CONNECT_TYPE_UNARY);
-		return send_error(c, 415, CONNECT_UNKNOWN, "this call takes JSON messages only");
-	}
+	if (!rpc_takes(c, m->kind))
+		return;
 	if (!t)
 		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
 	t->call = c;

@@ -25,6 +25,9 @@ struct rpc_method {
 /* For a row's handler: reads the message into c->body, then calls handle(); or answers. */
 void rpc_take(struct api_call *c, const struct rpc_method *m);
 
+/* Whether the body is of this kind; false: answered. For who takes it otherwise. */
+bool rpc_takes(struct api_call *c, enum connect_kind want);
+
 /* A unary call's answer: ends the writer and the request. */
 void rpc_reply(struct api_call *c, struct jw *w);
 void rpc_reply_empty(struct api_call *c); /* {} */

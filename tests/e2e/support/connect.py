@@ -174,3 +174,18 @@ def start(envd, command=None, user=None, headers=None, **fields):
 def join(envd, pid=None, tag=None):
     which = {"tag": tag} if tag else {"pid": pid}
     return Process(envd, envd.stream("process.Process/Connect", {"process": which}))
+
+
+def open_envd(api, template="base", **fields):
+    """A new sandbox, by E2B's control plane."""
+    headers = {"X-API-Key": "e2b_" + api.key.removeprefix("holt_"), "Content-Type": "application/json"}
+    connection = api.connect()
+    try:
+        body = json.dumps({"templateID": template, "timeout": 600, **fields})
+        connection.request("POST", "/sandboxes", body=body, headers=headers)
+        response = connection.getresponse()
+        answer = Answer(response.status, response.headers, response.read()).must(201)
+    finally:
+        connection.close()
+    made = answer.json
+    return Envd(api, made["sandboxID"], made["envdAccessToken"])
