@@ -65,7 +65,7 @@ int python_start(int lib_fd, const char *modules, pid_t *ret_pid, int *ret_sock,
 	return r;
 }
 
-int python_wait(int sock, struct err *err)
+int python_wait(int sock, int timeout_ms, struct err *err)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	struct warm_failed f;
@@ -73,11 +73,11 @@ int python_wait(int sock, struct err *err)
 	int r;
 
 	do
-		r = poll(&p, 1, WARM_PRELOAD_MS);
+		r = poll(&p, 1, timeout_ms);
 	while (r < 0 && errno == EINTR);
 	if (r <= 0)
-		return err_set(err, ETIMEDOUT, "preload: Python has not imported it in %d s",
-			       WARM_PRELOAD_MS / 1000);
+		return err_set(err, ETIMEDOUT, "preload: Python has not imported it in %d ms",
+			       timeout_ms);
 	n = recv(sock, &f, sizeof(f), MSG_PEEK | MSG_DONTWAIT);
 	if (n <= 0)
 		return err_set(err, ECHILD, "preload: Python ended while it imported it");

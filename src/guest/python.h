@@ -10,5 +10,5 @@ struct err;
  * template of it: spec/warm.h. Its socket is the caller's. */
 int python_start(int lib_fd, const char *modules, pid_t *ret_pid, int *ret_sock, struct err *err);
 /* Waits for its first word, which is left in the socket. -ENOPKG when it cannot import them, and
- * -errno with a sentence when it says nothing that we know within WARM_PRELOAD_MS. */
-int python_wait(int sock, struct err *err);
+ * -errno with a sentence when it says nothing that we know in that time. */
+int python_wait(int sock, int timeout_ms, struct err *err);

@@ -26,8 +26,11 @@ static void kill_tree(struct exec *x)
 		(void)kill(-1, SIGKILL);
 		return;
 	}
-	/* What is missed now is found by the next look. */
+	/* What is missed now is found by the next look. An interpreter that has run a template's
+	 * own code need not carry the mark that it was told to take; our child it is. */
 	(void)tree_kill(&g->tree, x->mark);
+	if (x->pid > 0)
+		(void)kill(x->pid, SIGKILL);
 }
 
 static void set_deadline(struct exec *x, uint64_t ms)

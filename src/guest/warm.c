@@ -25,6 +25,7 @@
 #define LOGIN_VARS 4
 #define STACK_TOUCHED (176u << 10)
 #define PARK_WAIT_MS 10000 /* a template that takes longer is broken */
+#define BEGIN_WAIT_MS 5000 /* for one that waits to say that it begins */
 #define TAKE_TRIES 2
 
 /* A request on its way to an interpreter. */
@@ -94,13 +95,13 @@ const char *warm_plain(char *text)
 	return text;
 }
 
-static int wait_readable(int fd)
+static int wait_readable(int fd, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int r;
 
 	do
-		r = poll(&p, 1, PARK_WAIT_MS);
+		r = poll(&p, 1, timeout_ms);
 	while (r < 0 && errno == EINTR);
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
@@ -140,7 +141,7 @@ static int take_parked(struct warm *w)
 	struct warm_parked parked;
 	int fds[WARM_PARKED_FDS] = { -1, -1 };
 	size_t nfds = WARM_PARKED_FDS;
-	ssize_t n = wait_readable(w->python_fd);
+	ssize_t n = wait_readable(w->python_fd, PARK_WAIT_MS);
 
 	if (n == 0)
 		n = fd_recv(w->python_fd, &parked, sizeof(parked), fds, &nfds);
@@ -210,7 +211,7 @@ int warm_start_python(struct warm *w, int lib_fd, const char *modules, struct er
 	w->is_foreign = true;
 	r = python_start(lib_fd, modules, &w->python_pid, &sock, err);
 	if (r == 0)
-		r = python_wait(sock, err);
+		r = python_wait(sock, WARM_PRELOAD_MS, err);
 	if (r == 0)
 		return warm_adopt_python(w, TAKE_FD(sock), err);
 	drop_template(w);
@@ -329,7 +330,7 @@ static int send_order(int sock, const struct warm_run *run, struct warm_scratch 
 		return (int)r;
 	if (!e->cwd[0])
 		return 0;
-	if (wait_readable(sock) < 0)
+	if (wait_readable(sock, BEGIN_WAIT_MS) < 0)
 		return -ETIMEDOUT;
 	if (fd_recv(sock, &answer, sizeof(answer), NULL, NULL) != (ssize_t)sizeof(answer))
 		return -EPIPE;
@@ -377,8 +378,10 @@ static int take_python(struct warm *w, const struct user *u, struct spawned *ret
 	if (r < 0) {
 		warm_end_free(ours.end);
 		spawn_close(&ours);
-		if (r == -ETIMEDOUT) /* nobody waits for this one's like again */
+		if (r == -ETIMEDOUT) { /* it must not begin after all, nor its like */
+			(void)kill(ours.pid, SIGKILL);
 			drop_template(w);
+		}
 		return r == -EPIPE || r == -ECONNRESET ? -EPIPE : -ENOENT;
 	}
 	*ret = ours;
