@@ -142,11 +142,35 @@ static bool find_signature(struct api_call *c)
 
 /* ---- claims ---- */
 
+static bool is_control_path(const struct api_call *c)
+{
+	static const char *const roots[] = { "sandboxes", "v2",      "v3",      "templates",
+					     "snapshots", "volumes", "secrets", "teams",
+					     "api-keys",  "health",  "nodes",   "events" };
+	struct str rest = str_of(http_path(c->http)), first;
+
+	if (!str_split(&rest, '/', &first) || !str_split(&rest, '/', &first))
+		return false;
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (first.len == strlen(roots[i]) && memcmp(first.data, roots[i], first.len) == 0)
+			return true;
+	return false;
+}
+
+/* Some SDKs for Python name the sandbox in the headers also where they speak of it to the control
+ * plane. Of what that serves, a sandbox has only /health. */
+static bool is_about_box(const struct api_call *c)
+{
+	return c->box_port == E2B_PORT_ENVD && is_control_path(c) && !is_loose_path(c);
+}
+
 /* The first that is asked: whether it is for a sandbox at all, and then which, and what of it. */
 bool e2b_claims_envd(struct api_call *c)
 {
 	c->is_for_box = find_header(c) || find_host(c) ||
 			(is_loose_path(c) && (find_token(c) || find_signature(c)));
+	if (c->is_for_box && is_about_box(c))
+		c->is_for_box = false;
 	return c->is_for_box && c->box_port == E2B_PORT_ENVD;
 }
 
@@ -162,17 +186,7 @@ bool e2b_claims_port(struct api_call *c)
 
 bool e2b_claims_control(struct api_call *c)
 {
-	static const char *const roots[] = { "sandboxes", "v2",      "v3",      "templates",
-					     "snapshots", "volumes", "secrets", "teams",
-					     "api-keys",  "health",  "nodes",   "events" };
-	struct str rest = str_of(http_path(c->http)), first;
-
-	if (!str_split(&rest, '/', &first) || !str_split(&rest, '/', &first))
-		return false;
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
-		if (first.len == strlen(roots[i]) && memcmp(first.data, roots[i], first.len) == 0)
-			return true;
-	return false;
+	return is_control_path(c);
 }
 
 /* ---- who may ---- */

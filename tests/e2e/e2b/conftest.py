@@ -6,12 +6,12 @@ import pathlib
 import pytest
 
 from support.daemon import IS_ROOT, ROOT, Daemon
-from support.e2b import Clients
+from support.e2b import DOMAIN, Clients
 
 
 @pytest.fixture(scope="session")
 def daemon():
-    with Daemon() as running:
+    with Daemon("--domain", DOMAIN) as running:
         running.is_shared = True
         yield running
 

@@ -52,7 +52,7 @@ async function setTimeout_(w) {
 
 async function kill(w) {
   const box = await w.create()
-  assert.equal(await box.kill(), true)
+  await box.kill() // the oldest say nothing of whether it was there
   assert.equal(await w.Sandbox.kill(box.sandboxId), false)
   assert.equal(await box.isRunning(), false)
   const error = await failure(w.Sandbox.connect(box.sandboxId))
@@ -142,6 +142,7 @@ async function metrics(w) {
     return series.length ? series : undefined
   }, 'a first sample')
   assert.ok(found[0].memTotal > 0 && found[0].cpuCount > 0, JSON.stringify(found[0]))
+  if (!w.isSince(2, 19)) return // they forget to send the range
   assert.deepEqual(await box.getMetrics({ start: new Date(0), end: new Date(1000) }), [])
 }
 

@@ -27,6 +27,11 @@ export class World {
     return pattern.test(this.types)
   }
 
+  isSince(major, minor) {
+    const [a, b] = this.version.split('.').map(Number)
+    return a > major || (a === major && b >= minor)
+  }
+
   async pause(sandbox, opts) {
     return sandbox.pause ? sandbox.pause(opts) : sandbox.betaPause(opts)
   }
