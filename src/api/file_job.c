@@ -61,23 +61,6 @@ bool file_job_start(struct file_job *j, const struct guest_file *f, const struct
 
 /* ---- one answer ---- */
 
-int file_entry_copy(struct arena *a, const struct guest_entry *from, struct guest_entry *ret)
-{
-	struct guest_entry e = *from;
-
-	e.path = arena_strndup(a, from->path, strlen(from->path));
-	e.target = arena_strndup(a, from->target, strlen(from->target));
-	if (from->owner) {
-		e.owner = arena_strndup(a, from->owner, strlen(from->owner));
-		e.group = arena_strndup(a, from->group, strlen(from->group));
-		e.attrs = arena_strndup(a, from->attrs, from->attrs_len);
-	}
-	if (!e.path || !e.target || (from->owner && (!e.owner || !e.group || !e.attrs)))
-		return -ENOMEM;
-	*ret = e;
-	return 0;
-}
-
 static void run_entry(void *user, const struct guest_entry *entry)
 {
 	struct file_job *j = user;

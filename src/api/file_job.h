@@ -7,7 +7,6 @@
 #include "spec/guest.h"
 
 struct api_call;
-struct arena;
 struct err;
 struct file_op;
 struct file_ops;
@@ -38,8 +37,6 @@ bool file_job_run(struct file_job *j, const struct guest_file *f,
 		  void (*then)(struct file_job *j, const struct err *err));
 void file_job_end(struct file_job *j); /* cancels what is under way */
 
-/* Copies an entry to the arena; -ENOMEM. */
-int file_entry_copy(struct arena *a, const struct guest_entry *from, struct guest_entry *ret);
 /* Where something is that was found below dir; "" is dir itself. -E2BIG */
 int file_join(char *dst, size_t size, const char *dir, const char *path);
 /* An entry as clients see it. dir: what its path is relative to; NULL: it is whole. */

@@ -59,6 +59,11 @@ void e2b_make_dir(struct api_call *c);
 void e2b_move(struct api_call *c);
 void e2b_remove(struct api_call *c);
 void e2b_list_dir(struct api_call *c);
+/* filesystem_watch.c */
+void e2b_watch_dir(struct api_call *c);
+void e2b_create_watcher(struct api_call *c);
+void e2b_get_watcher_events(struct api_call *c);
+void e2b_remove_watcher(struct api_call *c);
 /* envd_files.c, envd_upload.c */
 void e2b_files_get(struct api_call *c);
 void e2b_files_post(struct api_call *c);

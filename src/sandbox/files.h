@@ -12,6 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "spec/guest.h"
 
+struct arena;
 struct file_op; /* opaque */
 
 struct file_ops { /* any but failed may be NULL; called from the loop, never from inside
@@ -39,3 +40,5 @@ ssize_t file_send(struct file_op *op, const void *data, size_t n);
 void file_hold(struct file_op *op, bool hold);
 /* No callback comes any more; what was half written is undone. Takes NULL. */
 void file_cancel(struct file_op *op);
+/* Copies an entry and its texts to the arena; -ENOMEM. */
+int file_entry_copy(struct arena *a, const struct guest_entry *from, struct guest_entry *ret);

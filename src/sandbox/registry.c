@@ -53,6 +53,7 @@ struct sandbox *sandbox_alloc(struct sandboxes *all)
 	list_init(&sb->dirty);
 	list_init(&sb->executions);
 	list_init(&sb->file_ops);
+	list_init(&sb->watchers);
 	list_init(&sb->contexts);
 	list_init(&sb->ports);
 	list_init(&sb->port_uses);
@@ -70,6 +71,7 @@ static void free_sandbox(struct sandbox *sb)
 	list_remove(&sb->node);
 	list_remove(&sb->dirty);
 	contexts_drop(sb);
+	watchers_drop(sb);
 	link_close(sb);
 	ports_drop(sb);
 	pairs_done(&sb->env);
@@ -399,6 +401,7 @@ struct sandboxes *sandboxes_free(struct sandboxes *all)
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
 		prepare_drop(sb);
 		contexts_drop(sb);
+		watchers_drop(sb);
 		files_drop(sb);
 		ports_drop(sb);
 		execution_drop_all(&sb->executions);

@@ -232,6 +232,9 @@ struct sandbox {
 	size_t n_running, n_unrecorded, n_readers;
 	struct list file_ops; /* owned */
 	size_t n_file_ops;
+	struct list watchers; /* owned */
+	size_t n_watchers;
+	size_t n_watches; /* of those, what goes on: no use of the sandbox by itself */
 	struct list ports;     /* owned struct exposure */
 	struct list port_uses; /* owned */
 	size_t n_ports, n_ports_coming, n_port_uses, n_port_busy;
@@ -360,6 +363,7 @@ void contexts_resume(struct sandbox *sb);
 
 void files_fail(struct sandbox *sb, const char *why);
 void files_drop(struct sandbox *sb); /* without a word */
+void watchers_drop(struct sandbox *sb);
 
 /* ---- ports ---- */
 
