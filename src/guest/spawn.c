@@ -223,8 +223,9 @@ static int tell(const struct start *s, struct err *err)
 
 	switch (s->failed_step) {
 	case STEP_USER:
-		if (e == EINVAL)
-			return err_set(err, e, "user %u: not an id of this box", p->user->uid);
+		/* Without privilege there is one user, and he can become nobody else. */
+		if (e == EINVAL || (e == EPERM && getuid() != 0))
+			return err_set(err, EINVAL, "user %u: not an id of this box", p->user->uid);
 		return err_sys(err, e, "become user %u", p->user->uid);
 	case STEP_CWD:
 		return err_sys(err, e, "chdir '%.160s'", p->cwd);

@@ -15,10 +15,12 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "guest/sudo.h"
+#include "guest/user.h"
 #include "spec/guest.h"
 
 #define NAME "sudo"
-#define FAILED 1 /* as other sudos end when the command does not begin */
+#define ONLY_USER "1000" /* USER_DEFAULT */
+#define FAILED 1         /* as other sudos end when the command does not begin */
 
 /* Passed on to the command; to its whole group where a terminal would have told all. */
 static const struct {
@@ -96,13 +98,24 @@ static int end_like(const struct guest_exit *e)
 	return 128 + (int)e->code;
 }
 
+/* A reset comes in front of frames that can still be read. */
+static ssize_t receive(int conn, void *frame, size_t size, int *fd, size_t *n_fds)
+{
+	ssize_t n = fd_recv(conn, frame, size, fd, n_fds);
+
+	if (n != -ECONNRESET)
+		return n;
+	*n_fds = 1;
+	return fd_recv(conn, frame, size, fd, n_fds);
+}
+
 /* One frame; true when it was the last, and then *ret is how we end. */
 static bool on_frame(int conn, const char *program, struct sudo_tty *t, int *ret)
 {
 	uint8_t frame[1024];
 	int master = -1;
 	size_t n_fds = 1;
-	ssize_t n = fd_recv(conn, frame, sizeof(frame), &master, &n_fds);
+	ssize_t n = receive(conn, frame, sizeof(frame), &master, &n_fds);
 	struct guest_exit end;
 	struct wire_head head;
 	struct rd rd;
@@ -163,6 +176,19 @@ static bool has_root(void)
 	return text[strspn(text, " \t")] == '0';
 }
 
+/* Who is asked for must be there all the same. */
+static int take_only_user(struct sudo_args *a, struct err *err)
+{
+	struct user u;
+	int r = user_load(a->user[0] == '#' ? a->user + 1 : a->user, &u, err);
+
+	if (r < 0 || u.uid == getuid())
+		return r;
+	(void)fprintf(stderr, NAME ": this box has one user: no change to '%s'\n", a->user);
+	a->user = "#" ONLY_USER;
+	return 0;
+}
+
 static int ask(int conn, const struct guest_exec *e, struct err *err)
 {
 	_free_ uint8_t *frame = malloc(WIRE_FRAME_MAX);
@@ -179,7 +205,8 @@ static int ask(int conn, const struct guest_exec *e, struct err *err)
 		if (fcntl(i, F_GETFD) < 0)
 			fds[i] = null;
 	n = fd_send(conn, frame, (size_t)n, fds, SUDO_FDS);
-	return n < 0 ? err_sys(err, (int)n, "ask for the command") : 0;
+	/* Who refuses need not have heard us out; what he said can be read. */
+	return n < 0 && n != -EPIPE ? err_sys(err, (int)n, "ask for the command") : 0;
 }
 
 static int run(struct sudo_args *a, char *const *now)
@@ -193,10 +220,8 @@ static int run(struct sudo_args *a, char *const *now)
 		return fail(err.text);
 	if (!text)
 		return fail(strerror(ENOMEM));
-	if (!has_root()) {
-		(void)fprintf(stderr, NAME ": this box has one user: no change to '%s'\n", a->user);
-		a->user = "#1000";
-	}
+	if (!has_root() && take_only_user(a, &err) < 0)
+		return fail(err.text);
 	if (sudo_fill(a, now, text, &e, &err) < 0)
 		return fail(err.text);
 	if (!a->is_background && sudo_tty_is_wanted())
