@@ -24,6 +24,11 @@ void e2b_refuse_rest(struct api_call *c, int status, const char *code, const cha
 	struct jw w = jw_begin(&b);
 
 	(void)field; /* the message names it */
+	/* To their clients a quota is a matter of asking again later, when others have ended. */
+	if (strcmp(code, "quota_exceeded") == 0) {
+		status = 429;
+		(void)http_header_add(c->http, "Retry-After", "1");
+	}
 	jw_object_begin(&w);
 	jw_int_field(&w, "code", status);
 	jw_str_field(&w, "message", message);

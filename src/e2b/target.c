@@ -7,6 +7,7 @@
 #include "api/call.h"
 #include "api/problem.h"
 #include "api/proxy.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -278,12 +279,41 @@ static void become_owner(struct api_call *c, const struct sandbox *sb)
 	(void)str_copy(c->who.sandbox_id, sizeof(c->who.sandbox_id), info.id);
 }
 
+struct waiting { /* in the request's arena: it waits, also for a client that has left */
+	struct api_call *call;
+	void (*again)(struct api_call *c);
+};
+
+static void woken(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct waiting *w = user;
+
+	(void)sb;
+	if (!err)
+		w->again(w->call);
+	else if (err->code == EBUSY || err->code == EPIPE)
+		e2b_reply_gone(w->call); /* it has ended meanwhile, or its box */
+	else
+		problem_reply(w->call, err);
+}
+
+/* Only for who has shown the token: strangers wake nobody. */
+static void wake(struct api_call *c, struct sandbox *sb, void (*again)(struct api_call *c))
+{
+	struct waiting *w = arena_alloc(http_arena(c->http), sizeof(*w));
+
+	if (!w)
+		return problem_reply(c, &(struct err){ ENOMEM, "wake the sandbox" });
+	*w = (struct waiting){ c, again };
+	c->has_woken = true;
+	sandbox_wake(sb, woken, w);
+}
+
 int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), struct err *err)
 {
 	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
 	int r;
 
-	(void)again;
 	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0) {
 		e2b_reply_gone(c);
 		return -EINPROGRESS;
@@ -292,7 +322,10 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 	if (r < 0)
 		return r;
 	if (!find_running(c)) {
-		e2b_reply_gone(c);
+		if (sandbox_wakes(sb) && !c->has_woken)
+			wake(c, sb, again);
+		else
+			e2b_reply_gone(c);
 		return -EINPROGRESS;
 	}
 	become_owner(c, sb);
