@@ -197,3 +197,20 @@ def test_only_names_of_modules_are_taken(api, field, value):
 def test_modules_are_those_of_an_interpreter_that_waits(api):
     api.post("/templates", {"name": "bad", "from": "python", "preloadNode": ["fs"]}).error(400, field="preloadNode")
     api.post("/templates", {"name": "bad", "from": "node", "preload": ["json"]}).error(400, field="preload")
+
+
+def test_a_build_brings_the_modules_and_says_what_is_preloaded(api, own, start):  # own: whether files can be kept here
+    own({})
+    made = api.post("/templates/builds", {"name": "loaded", "preload": ["made"], "steps": [
+        {"type": "RUN", "args": [f"""python3 -c '{SITE}; open(os.path.join(d, "made.py"), "w").write("x = 7")'"""]}]}).must(202).json
+    with api.events("GET", f"/templates/builds/{made['id']}/events") as events:
+        list(events)
+    built = api.get(f"/templates/builds/{made['id']}").must(200).json
+    if built["reason"] and "freezer" in built["reason"]:
+        pytest.skip(built["reason"])
+    assert built["status"] == "ready", built
+    value = api.get("/templates/loaded").must(200).json
+    assert value["preload"] == ["made"]
+    assert has(start(), "made")
+    api.delete(f"/templates/{value['id']}").must(204)
+    api.delete("/templates/cache").must(204)
