@@ -6,9 +6,12 @@
 
 struct api_call;
 struct err;
+struct route_body;
 
 #define ENVD_METADATA_KEY_MAX 246u    /* bytes of a key: the kernel's limit less the prefix */
 #define ENVD_METADATA_BYTES_MAX 4096u /* of all keys and values, each key with "user.e2b." */
+
+extern const struct route_body e2b_body_compose; /* envd_info.c */
 
 /* ?username=, "" for the sandbox's own. False: answered. */
 bool envd_user(struct api_call *c, const char **ret);

@@ -67,3 +67,7 @@ void e2b_remove_watcher(struct api_call *c);
 /* envd_files.c, envd_upload.c */
 void e2b_files_get(struct api_call *c);
 void e2b_files_post(struct api_call *c);
+/* envd_info.c */
+void e2b_envs(struct api_call *c);
+void e2b_envd_metrics(struct api_call *c);
+void e2b_files_compose(struct api_call *c);

@@ -1,6 +1,7 @@
 #include "e2b/routes.h"
 
 #include "auth/scope.h"
+#include "e2b/envd_files.h"
 #include "e2b/handlers.h"
 #include "e2b/interpreter.h"
 #include "e2b/queries.h"
@@ -125,5 +126,10 @@ static const struct api_route code[] = {
 	ROW("DELETE", "/contexts/:cid", SCOPE_EXEC, 0, e2b_context_delete, NULL, "Ends a context"),
 	ROW("POST", "/contexts/:cid/restart", SCOPE_EXEC, 0, e2b_context_restart, NULL,
 	    "Begins a context anew"),
+	ROW("POST", "/files/compose", SCOPE_FILE_WRITE, 0, e2b_files_compose, &e2b_body_compose,
+	    "Makes one file of several"),
+	ROW("GET", "/envs", SCOPE_SANDBOX_READ, 0, e2b_envs, NULL, "The sandbox's variables"),
+	ROW("GET", "/metrics", SCOPE_SANDBOX_READ, 0, e2b_envd_metrics, NULL,
+	    "What the sandbox takes"),
 };
 const struct api_route_table e2b_code_table = { code, COUNT(code) };

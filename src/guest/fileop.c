@@ -36,6 +36,8 @@ static const struct row rows[FILE_OP_COUNT] = {
 	[FILE_REPLACE] = { files_replace, false },
 	/* listeners.c */
 	[FILE_PORTS] = { files_ports, false },
+	/* compose.c */
+	[FILE_COMPOSE] = { files_compose, false },
 };
 
 static int run(struct fileop *op, struct err *err)

@@ -36,7 +36,10 @@ int files_find(struct fileop *op, struct err *err);
 int files_grep(struct fileop *op, struct err *err);
 int files_replace(struct fileop *op, struct err *err);
 int files_ports(struct fileop *op, struct err *err);
+int files_compose(struct fileop *op, struct err *err);
 
+/* All bytes of one file behind those of another; op's count grows. -errno, no message. */
+int files_copy_bytes(struct fileop *op, int from, int to);
 /* Takes away what has the name in the directory, with all that is below it. 0: nothing had it. */
 int files_remove_at(struct fileop *op, int dir_fd, const char *name, struct err *err);
 int files_empty_at(struct fileop *op, int dir_fd, struct err *err); /* all that is in it */
@@ -57,6 +60,9 @@ int files_want_regular(const struct stat *st, const char *path, struct err *err)
 /* Between the two no other operation of this box gives a file a name or takes one. -errno. */
 int files_lock(const struct fileop *op);
 void files_unlock(const struct fileop *op);
+/* Whether what has the name may be replaced by a file; *mode becomes that of what is there. */
+int files_check_old(const struct fileop *op, const struct path_spot *spot, mode_t *mode,
+		    struct err *err);
 /* Gives a whole temp its name. No other operation comes between the look at what is there and its
  * end: another version than this one ("": any) is ESTALE. */
 int files_commit(struct fileop *op, struct temp *temp, const struct path_spot *spot,

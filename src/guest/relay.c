@@ -196,20 +196,42 @@ static void refuse_operation(const struct relay *r, int sock, int code, const ch
 		(void)fd_send(sock, frame, (size_t)n, NULL, 0);
 }
 
-/* The paths of the request as seen from the user's home; texts in `path` and `target`. */
-static int find_home(struct guest_file *f, const struct user *u, char path[PATH_BYTES],
-		     char target[PATH_BYTES], struct err *err)
+struct homely { /* texts of paths as seen from the user's home */
+	char path[PATH_BYTES], target[PATH_BYTES];
+	struct buf sources;
+};
+
+static int find_sources(struct guest_file *f, const struct user *u, struct homely *h,
+			struct err *err)
+{
+	const char *p = f->sources;
+	int r = 0;
+
+	for (; r == 0 && p < f->sources + f->sources_len; p += strlen(p) + 1) {
+		r = home_resolve(u->home, p, h->target, err);
+		if (r == 0)
+			r = buf_append(&h->sources, h->target, strlen(h->target) + 1);
+	}
+	f->sources = buf_str(&h->sources);
+	f->sources_len = h->sources.len;
+	return r;
+}
+
+static int find_home(struct guest_file *f, const struct user *u, struct homely *h, struct err *err)
 {
 	int r = 0;
 
 	if (!(f->flags & FILE_AT_HOME))
 		return 0;
-	r = home_resolve(u->home, f->path, path, err);
-	f->path = path;
+	if (f->op == FILE_COMPOSE)
+		r = find_sources(f, u, h, err);
+	if (r == 0)
+		r = home_resolve(u->home, f->path, h->path, err);
+	f->path = h->path;
 	if (r < 0 || f->op != FILE_RENAME)
 		return r;
-	r = home_resolve(u->home, f->target, target, err);
-	f->target = target;
+	r = home_resolve(u->home, f->target, h->target, err);
+	f->target = h->target;
 	return r;
 }
 
@@ -218,8 +240,8 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int lock = r->guest->lock_fd;
-	char path[PATH_BYTES], target[PATH_BYTES];
 	struct guest_file own = *f;
+	struct homely home = { 0 };
 	struct err err = { 0 };
 	sigset_t none;
 
@@ -230,7 +252,7 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 		refuse_operation(r, sock, errno, "the user is not one of this box");
 		_exit(1);
 	}
-	if (find_home(&own, u, path, target, &err) < 0) {
+	if (find_home(&own, u, &home, &err) < 0) {
 		refuse_operation(r, sock, err.code, err.text);
 		_exit(1);
 	}
@@ -244,7 +266,7 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 static bool takes_names(uint8_t op)
 {
 	return op == FILE_WRITE || op == FILE_REPLACE || op == FILE_RENAME || op == FILE_REMOVE ||
-	       op == FILE_TAR_PUT;
+	       op == FILE_TAR_PUT || op == FILE_COMPOSE;
 }
 
 /* Our end does not wait, the operation's does. */

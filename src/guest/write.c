@@ -31,8 +31,8 @@ static int receive_into(struct fileop *op, int fd, struct err *err)
 }
 
 /* The old file's say in the matter: what it is, whether it may be written, which mode it keeps. */
-static int check_old(const struct fileop *op, const struct path_spot *spot, mode_t *mode,
-		     struct err *err)
+int files_check_old(const struct fileop *op, const struct path_spot *spot, mode_t *mode,
+		    struct err *err)
 {
 	struct stat st;
 	int r;
@@ -156,7 +156,7 @@ int files_write(struct fileop *op, struct err *err)
 	else
 		r = path_locate_target(op->root_fd, op->f->path, parents, &spot, err);
 	if (r == 0)
-		r = check_old(op, &spot, &mode, err);
+		r = files_check_old(op, &spot, &mode, err);
 	if (r < 0)
 		return r;
 	if (op->f->flags & FILE_APPEND)
@@ -166,7 +166,7 @@ int files_write(struct fileop *op, struct err *err)
 	return r < 0 ? r : files_send_made(op, spot.dir, spot.name, op->f->path);
 }
 
-static int copy_bytes(struct fileop *op, int from, int to)
+int files_copy_bytes(struct fileop *op, int from, int to)
 {
 	char data[GUEST_CHUNK];
 	ssize_t n;
@@ -178,6 +178,7 @@ static int copy_bytes(struct fileop *op, int from, int to)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
+		op->count += (uint64_t)n;
 		r = fd_write_all(to, data, (size_t)n);
 		if (r == 0)
 			r = chan_check(&op->chan);
@@ -219,7 +220,7 @@ static int move_file(struct fileop *op, const struct path_spot *from, const stru
 		return err_sys(err, fd < 0 ? errno : EXDEV, "open '%.150s'", op->f->path);
 	r = temp_open(&temp, to->dir);
 	if (r == 0)
-		r = copy_bytes(op, fd, temp.fd);
+		r = files_copy_bytes(op, fd, temp.fd);
 	if (r == 0 && (fchmod(temp.fd, st.st_mode & 0777) < 0 ||
 		       futimens(temp.fd, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0))
 		r = -errno;
@@ -238,7 +239,6 @@ int files_rename(struct fileop *op, struct err *err)
 		r = path_locate(op->root_fd, op->f->target, op->f->flags & FILE_PARENTS, &to, err);
 	if (r < 0)
 		return r;
-	op->count = 1;
 	r = files_lock(op);
 	if (r == 0) {
 		r = temp_rename(from.dir, from.name, to.dir, to.name, op->f->flags & FILE_EXCL);
@@ -248,5 +248,6 @@ int files_rename(struct fileop *op, struct err *err)
 		r = move_file(op, &from, &to, err);
 	else if (r < 0)
 		(void)err_sys(err, r, "rename '%.100s' to '%.100s'", op->f->path, op->f->target);
+	op->count = 1;
 	return r < 0 ? r : files_send_made(op, to.dir, to.name, op->f->target);
 }

@@ -162,7 +162,7 @@ void file_trace(struct file_op *op, const struct trace_context *trace)
 		[FILE_WATCH] = "file.watch",     [FILE_TAR_GET] = "file.tar_get",
 		[FILE_TAR_PUT] = "file.tar_put", [FILE_FIND] = "file.find",
 		[FILE_GREP] = "file.grep",       [FILE_REPLACE] = "file.replace",
-		[FILE_PORTS] = "file.ports",
+		[FILE_PORTS] = "file.ports",     [FILE_COMPOSE] = "file.compose",
 	};
 
 	op->span = span_begin(op->sb->all->tracer, trace, SPAN_INTERNAL, names[op->kind]);

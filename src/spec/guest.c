@@ -271,6 +271,8 @@ long guest_put_file(void *data, size_t cap, uint32_t id, const struct guest_file
 		put_search(&w, &f->search);
 	if (f->flags & FILE_ATTRS)
 		wr_bytes(&w, f->attrs, f->attrs_len);
+	if (f->op == FILE_COMPOSE)
+		wr_bytes(&w, f->sources, f->sources_len);
 	return wire_finish(&w);
 }
 
@@ -315,6 +317,9 @@ static int check_file(const struct guest_file *f)
 		return -EINVAL;
 	if (f->flags & FILE_ATTRS && (f->op != FILE_WRITE || check_attrs(f->attrs, f->attrs_len)))
 		return -EINVAL;
+	if (f->op == FILE_COMPOSE && (f->sources_len == 0 || f->sources_len > GUEST_SOURCES_BYTES ||
+				      f->sources[f->sources_len - 1] != '\0'))
+		return -EINVAL;
 	return guest_is_search(f->op) ? check_search(f->op, &f->search) : 0;
 }
 
@@ -336,6 +341,8 @@ int guest_get_file(struct rd *r, struct guest_file *ret)
 		get_search(r, &f.search);
 	if (f.flags & FILE_ATTRS)
 		f.attrs = rd_bytes(r, &f.attrs_len);
+	if (f.op == FILE_COMPOSE)
+		f.sources = rd_bytes(r, &f.sources_len);
 	n = rd_end(r);
 	if (n == 0)
 		n = check_file(&f);

@@ -172,6 +172,8 @@ enum guest_file_op {
 	FILE_REPLACE, /* -> G_FOUND..., G_DONE with the replacements; file by file, each atomic */
 	FILE_PORTS,   /* no file at all: TCP ports that listen in the box -> G_FOUND..., G_DONE with
 			 how many there are, GUEST_PORTS_MAX of which are told */
+	FILE_COMPOSE, /* the sources, one behind the other, are the file at path; then they are gone
+			 -> G_DONE with its bytes */
 	FILE_OP_COUNT
 };
 
@@ -198,6 +200,8 @@ enum guest_file_flag {
 	FILE_DETAILS = 1 << 12,
 	FILE_ATTRS = 1 << 13, /* write: with these attributes and no others */
 };
+
+#define GUEST_SOURCES_BYTES (48u << 10) /* of all paths of a FILE_COMPOSE */
 
 /* Attributes ("user." ones of the file system, without that) are pairs of a name and a value, each
  * with its NUL, one pair behind the other. */
@@ -259,6 +263,8 @@ struct guest_file {
 	struct guest_search search; /* of the operations that search, else zero */
 	const char *attrs;          /* with FILE_ATTRS */
 	size_t attrs_len;
+	const char *sources; /* of FILE_COMPOSE: paths, each with its NUL */
+	size_t sources_len;
 };
 
 enum guest_address { ADDRESS_V4, ADDRESS_V6, ADDRESS_COUNT }; /* 127.0.0.1, ::1 */

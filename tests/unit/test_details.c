@@ -234,6 +234,45 @@ static void what_was_made_or_renamed_is_told(void **state)
 	rig_answer_done(&a);
 }
 
+static int compose(const struct rig *g, const char *path, const char *sources, size_t n)
+{
+	return rig_do(g,
+		      FILE_OP(.op = FILE_COMPOSE, .path = path, .sources = sources,
+			      .sources_len = n, .flags = FILE_PARENTS),
+		      NULL, 0);
+}
+
+static void several_files_become_one(void **state)
+{
+	const struct rig *g = *state;
+
+	rig_write(g, "a", "one ");
+	rig_write(g, "b", "two");
+	assert_int_equal(compose(g, "/n/c", "/a\0/b", 6), 0);
+	assert_string_equal(rig_text(g, "n/c"), "one two");
+	assert_false(rig_exists(g, "a"));
+	assert_false(rig_exists(g, "b"));
+	rig_write(g, "d", "three");
+	assert_int_equal(compose(g, "/n/c", "/n/c\0/d", 8), 0); /* the old one is a source, too */
+	assert_string_equal(rig_text(g, "n/c"), "one twothree");
+	assert_int_equal(rig_count(g, "n"), 1);
+}
+
+static void a_source_that_is_missing_leaves_all_as_it_was(void **state)
+{
+	const struct rig *g = *state;
+
+	rig_write(g, "a", "one");
+	rig_write(g, "c", "old");
+	rig_mkdir(g, "dir");
+	assert_int_equal(compose(g, "/c", "/a\0/b", 6), ENOENT);
+	assert_int_equal(compose(g, "/c", "/a\0/dir", 8), EISDIR);
+	assert_int_equal(compose(g, "/dir", "/a", 3), EISDIR);
+	assert_string_equal(rig_text(g, "a"), "one");
+	assert_string_equal(rig_text(g, "c"), "old");
+	assert_int_equal(rig_count(g, "."), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -250,6 +289,8 @@ int main(void)
 		TEST(a_write_replaces_all_attributes),
 		TEST(attributes_that_do_not_fit_leave_the_old_file),
 		TEST(what_was_made_or_renamed_is_told),
+		TEST(several_files_become_one),
+		TEST(a_source_that_is_missing_leaves_all_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, rig_drop_root, NULL);

@@ -498,6 +498,27 @@ static void only_a_write_takes_attributes(void **state)
 	assert_int_equal(try_file(&f), -EINVAL);
 }
 
+static void sources_are_whole_paths(void **state)
+{
+	static char much[GUEST_SOURCES_BYTES + 1];
+	struct guest_file f = file_example;
+
+	(void)state;
+	f.op = FILE_COMPOSE;
+	f.sources = "/a\0/b";
+	f.sources_len = 6;
+	assert_int_equal(try_file(&f), 0);
+	f.sources_len = 5;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f.sources_len = 0;
+	assert_int_equal(try_file(&f), -EINVAL);
+	f.sources = much;
+	f.sources_len = sizeof(much);
+	assert_int_equal(try_file(&f), -EINVAL);
+	f.sources_len--;
+	assert_int_equal(try_file(&f), 0);
+}
+
 static void small_frames_say_what_they_hold(void **state)
 {
 	struct wire_head head;
@@ -662,6 +683,7 @@ int main(void)
 		cmocka_unit_test(an_entry_out_of_bounds_is_refused),
 		cmocka_unit_test(attributes_are_whole_pairs),
 		cmocka_unit_test(only_a_write_takes_attributes),
+		cmocka_unit_test(sources_are_whole_paths),
 		cmocka_unit_test(small_frames_say_what_they_hold),
 		cmocka_unit_test(what_does_not_fit_is_not_encoded),
 		cmocka_unit_test(cut_or_changed_frames_do_no_harm),
