@@ -28,6 +28,7 @@ static const struct {
 	{ "Max nice priority", RLIMIT_NICE },
 	{ "Max realtime priority", RLIMIT_RTPRIO },
 };
+#define COUNT (sizeof(rows) / sizeof(rows[0]))
 
 /* One word, and the blanks behind it. */
 static int read_number(const char **text, uint64_t *ret)
@@ -65,15 +66,16 @@ int limits_find(const char *text, const char *label, uint64_t *ret_soft, uint64_
 
 int limits_take(const char *text)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct rlimit want;
-		uint64_t soft, hard;
+	struct rlimit want[COUNT];
+	uint64_t soft, hard;
 
+	for (size_t i = 0; i < COUNT; i++) {
 		if (limits_find(text, rows[i].label, &soft, &hard) < 0)
 			return -EINVAL;
-		want = (struct rlimit){ (rlim_t)soft, (rlim_t)hard };
-		if (syscall(SYS_prlimit64, 0, rows[i].what, &want, NULL) < 0)
-			return -errno;
+		want[i] = (struct rlimit){ (rlim_t)soft, (rlim_t)hard };
 	}
+	for (size_t i = 0; i < COUNT; i++)
+		if (syscall(SYS_prlimit64, 0, rows[i].what, &want[i], NULL) < 0)
+			return -errno;
 	return 0;
 }

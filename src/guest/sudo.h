@@ -57,24 +57,24 @@ enum sudo_mode {
 struct sudo_args {
 	enum sudo_mode mode;
 	bool keep_env, set_home, is_background;
-	const char *keep;  /* names with commas between them; NULL: none */
-	const char *user;  /* a name, or a number behind '#' */
-	const char *dir;   /* NULL: where the caller is */
-	int n_vars;        /* NAME=value, in vars */
-	char *const *vars; /* borrowed from argv */
-	int argc;          /* of the command */
-	char *const *argv; /* borrowed, NULL-terminated */
+	const char *keep;        /* names with commas between them; NULL: none */
+	const char *user;        /* a name, or a number behind '#' */
+	const char *dir;         /* NULL: where the caller is */
+	int n_vars;              /* NAME=value, in vars */
+	const char *const *vars; /* borrowed from argv */
+	int argc;                /* of the command */
+	const char *const *argv; /* borrowed, NULL-terminated */
 };
 
 /* -EINVAL with a sentence. */
-int sudo_parse_args(int argc, char *const *argv, struct sudo_args *ret, struct err *err);
+int sudo_parse_args(int argc, const char *const *argv, struct sudo_args *ret, struct err *err);
 /* A shell's line that means these words. -E2BIG */
-int sudo_quote(char *const *argv, int argc, char *dst, size_t size);
+int sudo_quote(const char *const *argv, int argc, char *dst, size_t size);
 
 struct sudo_text; /* memory of what a request points to */
 struct sudo_text *sudo_text_create(void);
 /* Fills argv, envp, cwd and user. -errno with a sentence. */
-int sudo_fill(const struct sudo_args *a, char *const *environ_now, struct sudo_text *text,
+int sudo_fill(const struct sudo_args *a, const char *const *environ_now, struct sudo_text *text,
 	      struct guest_exec *ret, struct err *err);
 
 /* sudo_tty.c: between the caller's terminal and the command's. */

@@ -84,7 +84,7 @@ static int apply(size_t i, const char *value, struct sudo_args *a, struct err *e
 }
 
 /* "--name", "--name=value", "--name value". How many words it took. */
-static int parse_long(char *const *argv, struct sudo_args *a, struct err *err)
+static int parse_long(const char *const *argv, struct sudo_args *a, struct err *err)
 {
 	const char *name = argv[0] + 2, *value = strchr(name, '=');
 	size_t len = value ? (size_t)(value - name) : strlen(name);
@@ -110,7 +110,7 @@ static int parse_long(char *const *argv, struct sudo_args *a, struct err *err)
 }
 
 /* "-nE", "-uroot", "-u root". */
-static int parse_short(char *const *argv, struct sudo_args *a, struct err *err)
+static int parse_short(const char *const *argv, struct sudo_args *a, struct err *err)
 {
 	for (const char *p = argv[0] + 1; *p; p++) {
 		const char *value = NULL;
@@ -143,7 +143,7 @@ static bool is_variable(const char *word)
 	return n > 0 && word[n] == '=' && (word[0] < '0' || word[0] > '9');
 }
 
-int sudo_parse_args(int argc, char *const *argv, struct sudo_args *ret, struct err *err)
+int sudo_parse_args(int argc, const char *const *argv, struct sudo_args *ret, struct err *err)
 {
 	struct sudo_args a = { .user = "root" };
 	int i = 1, r;
@@ -175,7 +175,7 @@ int sudo_parse_args(int argc, char *const *argv, struct sudo_args *ret, struct e
 	return 0;
 }
 
-int sudo_quote(char *const *argv, int argc, char *dst, size_t size)
+int sudo_quote(const char *const *argv, int argc, char *dst, size_t size)
 {
 	size_t n = 0;
 

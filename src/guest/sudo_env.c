@@ -107,7 +107,8 @@ static int put_users(const struct sudo_args *a, struct sudo_text *t, struct gues
 
 static int put_sudo(const struct sudo_args *a, struct sudo_text *t, struct guest_exec *e)
 {
-	char number[16], *what = a->argc > 0 ? a->argv[0] : t->target.shell;
+	const char *what = a->argc > 0 ? a->argv[0] : t->target.shell;
+	char number[16];
 	int r = put_format(e, t->sudo_user, sizeof(t->sudo_user), "SUDO_USER", t->caller.name);
 
 	(void)str_format(number, sizeof(number), "%u", (unsigned)getuid());
@@ -122,7 +123,7 @@ static int put_sudo(const struct sudo_args *a, struct sudo_text *t, struct guest
 	return r;
 }
 
-static int fill_env(const struct sudo_args *a, char *const *now, struct sudo_text *t,
+static int fill_env(const struct sudo_args *a, const char *const *now, struct sudo_text *t,
 		    struct guest_exec *e)
 {
 	int r = 0;
@@ -171,7 +172,7 @@ static int fill_argv(const struct sudo_args *a, struct sudo_text *t, struct gues
 	return 0;
 }
 
-int sudo_fill(const struct sudo_args *a, char *const *environ_now, struct sudo_text *text,
+int sudo_fill(const struct sudo_args *a, const char *const *environ_now, struct sudo_text *text,
 	      struct guest_exec *ret, struct err *err)
 {
 	const char *who = a->user[0] == '#' ? a->user + 1 : a->user;

@@ -209,7 +209,7 @@ static int ask(int conn, const struct guest_exec *e, struct err *err)
 	return n < 0 && n != -EPIPE ? err_sys(err, (int)n, "ask for the command") : 0;
 }
 
-static int run(struct sudo_args *a, char *const *now)
+static int run(struct sudo_args *a, const char *const *now)
 {
 	_free_ struct sudo_text *text = sudo_text_create();
 	struct err err = { 0 };
@@ -237,7 +237,7 @@ int sudo_main(int argc, char **argv)
 	struct err err = { 0 };
 	struct sudo_args a;
 
-	if (sudo_parse_args(argc, argv, &a, &err) < 0)
+	if (sudo_parse_args(argc, (const char *const *)argv, &a, &err) < 0)
 		return fail(err.text);
 	switch (a.mode) {
 	case SUDO_HELP:
@@ -254,6 +254,6 @@ int sudo_main(int argc, char **argv)
 	default:
 		if (a.is_background && fork() != 0)
 			return 0;
-		return run(&a, environ);
+		return run(&a, (const char *const *)environ);
 	}
 }
