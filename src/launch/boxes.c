@@ -15,13 +15,10 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "launch/launch.h"
+#include "launch/news.h"
 #include "launch/process.h"
 #include "launch/sysdirs.h"
 #include "launch/zygote.h"
-#include "spec/guest.h"
-
-#define PRIME_ID UINT32_MAX /* of the execution before the first */
-#define PRIME_TIMEOUT_MS 2000
 
 struct box *boxes_free(struct launch *l, struct box *b)
 {
@@ -118,52 +115,6 @@ static void built(struct launch *l, struct box *b)
 		pool_add(b);
 }
 
-/* What its template preloads is not in this box. Of a template's own, that a module is not there is
- * the template's fault, and its first user is told; but never the one who only wants his files
- * back. */
-static bool is_good_enough(struct box *b, const struct guest_ready *r)
-{
-	struct template *t = b->tmpl;
-
-	if (b->generation == t->generation)
-		(void)str_copy(t->why, sizeof(t->why), r->why);
-	(void)str_copy(b->why, sizeof(b->why), r->why);
-	if (r->why_code != ENOPKG || b->has_own || !(t->spec.flags & TEMPLATE_OWN_PRELOAD))
-		return true;
-	(void)err_set(&b->err, EOPNOTSUPP, "%s", r->why);
-	return false;
-}
-
-enum news { NEWS_NONE, NEWS_READY, NEWS_PRIMED, NEWS_END };
-
-/* What the new process says: that it is ready, or why it never will be. */
-static enum news read_news(struct box *b)
-{
-	char frame[1024];
-	struct guest_ready ready;
-	struct wire_head head;
-	struct rd payload;
-	ssize_t n = recv(b->sock, frame, sizeof(frame), MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return NEWS_NONE;
-	if (n <= 0 || wire_open(frame, (size_t)n, &head, &payload) < 0)
-		return NEWS_END;
-	if (head.type == G_READY && guest_get_ready(&payload, &ready) == 0) {
-		b->flags |= (ready.warm_python ? BOX_WARM_PYTHON : 0) |
-			    (ready.warm_node ? BOX_WARM_NODE : 0);
-		return is_good_enough(b, &ready) ? NEWS_READY : NEWS_END;
-	}
-	if (head.id == PRIME_ID)
-		return head.type == G_EXIT || head.type == G_ERROR ? NEWS_PRIMED : NEWS_NONE;
-	if (head.type == G_ERROR) {
-		int code = (int)rd_u32(&payload);
-
-		(void)err_set(&b->err, code ? code : EIO, "box: %s", rd_str(&payload));
-	}
-	return NEWS_END;
-}
-
 static int start_plain(struct launch *l, struct box *b, struct err *err);
 
 /* No process to wait for: what was taken is given back here. */
@@ -227,24 +178,6 @@ void boxes_abandon_unborn(struct launch *l)
 	} while (found);
 }
 
-/* The first program of a box is slow: every file it needs is looked up for the first time, every
- * kind of kernel memory is charged for the first time, every path in holt-init is taken for the
- * first time. A box that is to wait pays that ahead. One that has no such program stays as it is.
- */
-static int prime(struct box *b)
-{
-	struct guest_exec e = { .argc = 1,
-				.argv = { "/bin/echo" },
-				.timeout_ms = PRIME_TIMEOUT_MS,
-				.user = "",
-				.cwd = "/",
-				.code = "" };
-	char frame[512];
-	long n = guest_put_exec(frame, sizeof(frame), PRIME_ID, &e);
-
-	return n > 0 && send(b->sock, frame, (size_t)n, MSG_NOSIGNAL) == n ? 0 : -EIO;
-}
-
 static void building(struct launch *l, struct source *self)
 {
 	struct box *b = (struct box *)self;
@@ -253,11 +186,11 @@ static void building(struct launch *l, struct source *self)
 		unborn(l, b);
 		return;
 	}
-	switch (read_news(b)) {
+	switch (news_read(b)) {
 	case NEWS_NONE:
 		return;
 	case NEWS_READY:
-		if (b->claim_id == 0 && prime(b) == 0)
+		if (b->claim_id == 0 && news_prime(b) == 0)
 			return;
 		built(l, b);
 		return;
@@ -511,7 +444,7 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 	if (!b)
 		return;
 	if (b->state == BOX_BUILDING) /* its last words may still lie in the socket */
-		(void)read_news(b);
+		(void)news_read(b);
 	if (b->state == BOX_BUILDING && b->plan.nested && !l->closing) {
 		start_over(l, b, &b->err);
 		return;

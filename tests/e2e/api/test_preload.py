@@ -166,8 +166,11 @@ def test_a_pool_tells_what_its_boxes_lack(api, own, pool):
     own({"stamped.py": STAMPED}, preload=["no_such_module"])
     for name, fields in [("loaded", {"runtime": "loaded"}), ("builtin", {"runtime": "python", "preloadPackages": ["nope"]})]:
         pool(name, **fields)
-        problem = until(lambda: api.get(f"/warmpools/{name}/status").must(200).json["problem"], 60, "why nothing waits")
+        problem = until(lambda: api.get(f"/warmpools/{name}/status").must(200).json["problem"], 60, "why no Python waits")
         assert "preload: Python cannot import 'no" in problem
+    # Boxes of a built-in template wait without it, and it is still said.
+    until(lambda: api.get("/warmpools/builtin/status").must(200).json["ready"], 60, "a box that waits")
+    assert "'nope'" in api.get("/warmpools/builtin/status").must(200).json["problem"]
 
 
 def test_files_are_given_back_though_a_module_is_gone(api, own, start):
