@@ -17,13 +17,22 @@ static void reply(struct api_call *c, int status, struct jw *w)
 	http_reply(c->http, status, "application/json", w->buf->data, w->buf->len);
 }
 
+/* Their errors have no place for a field: the message names it. */
+static void write_message(struct jw *w, const char *message, const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (field && !strstr(message, field) && buf_printf(&b, "%s: %s", field, message) == 0)
+		message = buf_str(&b);
+	jw_str_field(w, "message", message);
+}
+
 void e2b_refuse_rest(struct api_call *c, int status, const char *code, const char *message,
 		     const char *field)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 
-	(void)field; /* the message names it */
 	/* To their clients a quota is a matter of asking again later, when others have ended. */
 	if (strcmp(code, "quota_exceeded") == 0) {
 		status = 429;
@@ -31,7 +40,7 @@ void e2b_refuse_rest(struct api_call *c, int status, const char *code, const cha
 	}
 	jw_object_begin(&w);
 	jw_int_field(&w, "code", status);
-	jw_str_field(&w, "message", message);
+	write_message(&w, message, field);
 	jw_str_field(&w, "error_code", code);
 	reply(c, status, &w);
 }
