@@ -11,7 +11,6 @@
 #include "e2b/client.h"
 #include "e2b/filter.h"
 #include "e2b/note.h"
-#include "e2b/template_names.h"
 #include "sandbox/lifecycle.h"
 #include "json/jw.h"
 
@@ -238,15 +237,6 @@ static void a_note_that_is_damaged_says_nothing(void **state)
 	}
 }
 
-static void their_own_templates_are_ours(void **state)
-{
-	(void)state;
-	assert_string_equal(template_names_own("base"), "e2b");
-	assert_string_equal(template_names_own("code-interpreter-v1"), "e2b");
-	assert_null(template_names_own("python"));
-	assert_null(template_names_own(""));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,7 +248,6 @@ int main(void)
 		cmocka_unit_test(a_network_has_its_limit),
 		cmocka_unit_test(an_update_clears_what_goes_out_and_leaves_what_comes_in),
 		cmocka_unit_test(a_note_that_is_damaged_says_nothing),
-		cmocka_unit_test(their_own_templates_are_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
