@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/build_json.h"
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/problem.h"
@@ -40,6 +41,7 @@ void api_build_file_get(struct api_call *c)
 
 struct file_put { /* in the request's arena */
 	struct api_call *call;
+	build_file_kept_fn kept;
 	struct build_upload *upload; /* owned; NULL once it is over */
 	uint64_t total;
 };
@@ -75,11 +77,13 @@ static void body_data(void *user, struct http_request *r, const char *data, size
 	problem_reply(c, &err);
 }
 
-static void kept(void *user, struct object *o, const struct err *err)
+static void on_kept(void *user, struct object *o, const struct err *err)
 {
+	struct file_put *p = user;
+
 	if (err)
-		return problem_reply(user, err);
-	reply(user, 201, o);
+		return problem_reply(p->call, err);
+	p->kept(p->call, o);
 }
 
 static void body_end(void *user, struct http_request *r)
@@ -89,10 +93,11 @@ static void body_end(void *user, struct http_request *r)
 
 	(void)r;
 	p->upload = NULL;
-	build_upload_finish(u, kept, p->call);
+	build_upload_finish(u, on_kept, p);
 }
 
-void api_build_file_put(struct api_call *c)
+void build_file_receive(struct api_call *c, const char *owner, const char *name,
+			build_file_kept_fn kept)
 {
 	static const struct http_body_ops ops = { body_data, body_end, gone };
 	struct file_put *p = arena_alloc(http_arena(c->http), sizeof(*p));
@@ -101,14 +106,26 @@ void api_build_file_put(struct api_call *c)
 
 	if (!p)
 		return problem_reply(c, &(struct err){ ENOMEM, "file" });
-	if (!build_hash_is_valid(call_param(c, "hash")))
-		return problem_status(c, 400, "hash: want a SHA-256 in lower-case hex");
 	if (length > 0 && (uint64_t)length > c->api->deps.config->max_body_bytes)
 		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent",
 				      c->api->deps.config->max_body_bytes);
 	p->call = c;
-	if (build_upload_begin(c->api->deps.sandboxes, c->who.owner, call_param(c, "hash"),
-			       &p->upload, &err) < 0)
+	p->kept = kept;
+	if (build_upload_begin(c->api->deps.sandboxes, owner, name, &p->upload, &err) < 0)
 		return problem_reply(c, &err);
 	http_body_stream(c->http, &ops, p);
+}
+
+static void reply_kept(struct api_call *c, const struct object *o)
+{
+	reply(c, 201, o);
+}
+
+void api_build_file_put(struct api_call *c)
+{
+	const char *hash = call_param(c, "hash");
+
+	if (!build_hash_is_valid(hash))
+		return problem_status(c, 400, "hash: want a SHA-256 in lower-case hex");
+	build_file_receive(c, c->who.owner, hash, reply_kept);
 }

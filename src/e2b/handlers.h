@@ -50,6 +50,21 @@ void e2b_volume_get(struct api_call *c);
 void e2b_volume_delete(struct api_call *c);
 void e2b_team_list(struct api_call *c);
 void e2b_missing(struct api_call *c);
+/* templates.c, template_*.c */
+void e2b_template_list(struct api_call *c);
+void e2b_template_get(struct api_call *c);
+void e2b_template_alias(struct api_call *c);
+void e2b_template_patch(struct api_call *c);
+void e2b_template_delete(struct api_call *c);
+void e2b_tags_put(struct api_call *c);
+void e2b_tags_delete(struct api_call *c);
+void e2b_tags_list(struct api_call *c);
+void e2b_file_link(struct api_call *c);
+void e2b_file_put(struct api_call *c);
+void e2b_build_request(struct api_call *c);
+void e2b_build_start(struct api_call *c);
+void e2b_build_status(struct api_call *c);
+void e2b_build_logs(struct api_call *c);
 /* health.c */
 void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);

@@ -6,6 +6,7 @@
 #include "e2b/interpreter.h"
 #include "e2b/queries.h"
 #include "e2b/sandbox_bodies.h"
+#include "e2b/templates.h"
 
 /* A row is a line or two: what is asked for, who may, who answers. */
 #define ROW(method, pattern, scope, flags, handle_, ...)                                   \
@@ -63,6 +64,36 @@ static const struct api_route control[] = {
 	ROW("GET", "/volumes/:vid", SCOPE_TEMPLATE, 0, e2b_volume_get, NULL, "A volume"),
 	ROW("DELETE", "/volumes/:vid", SCOPE_TEMPLATE, 0, e2b_volume_delete, NULL,
 	    "Removes a volume"),
+	ROW("GET", "/templates", SCOPE_TEMPLATE, 0, e2b_template_list, NULL, "Templates"),
+	ROW("GET", "/v2/templates", SCOPE_TEMPLATE, 0, e2b_template_list, NULL, "Templates"),
+	ROW("POST", "/v2/templates", SCOPE_TEMPLATE, 0, e2b_build_request, &e2b_body_build_request,
+	    "Asks for a build"),
+	ROW("POST", "/v3/templates", SCOPE_TEMPLATE, 0, e2b_build_request, &e2b_body_build_request,
+	    "Asks for a build"),
+	ROW("GET", "/templates/aliases/:alias", SCOPE_TEMPLATE, 0, e2b_template_alias, NULL,
+	    "Whether there is one"),
+	ROW("POST", "/templates/tags", SCOPE_TEMPLATE, 0, e2b_tags_put, &e2b_body_tags_put,
+	    "Sets tags"),
+	ROW("DELETE", "/templates/tags", SCOPE_TEMPLATE, 0, e2b_tags_delete, &e2b_body_tags_delete,
+	    "Removes tags"),
+	ROW("GET", "/templates/:tid", SCOPE_TEMPLATE, 0, e2b_template_get, NULL, "A template"),
+	ROW("PATCH", "/templates/:tid", SCOPE_TEMPLATE, 0, e2b_template_patch,
+	    &e2b_body_template_patch, "Changes a template"),
+	ROW("PATCH", "/v2/templates/:tid", SCOPE_TEMPLATE, 0, e2b_template_patch,
+	    &e2b_body_template_patch, "Changes a template"),
+	ROW("DELETE", "/templates/:tid", SCOPE_TEMPLATE, 0, e2b_template_delete, NULL,
+	    "Removes a template or a snapshot"),
+	ROW("GET", "/templates/:tid/tags", SCOPE_TEMPLATE, 0, e2b_tags_list, NULL, "Its tags"),
+	ROW("GET", "/templates/:tid/files/:hash", SCOPE_TEMPLATE, 0, e2b_file_link, NULL,
+	    "Where an archive goes"),
+	ROW("PUT", "/templates/files/:hash", SCOPE_NONE, ROUTE_PUBLIC, e2b_file_put, NULL,
+	    "Takes an archive, by a signed address", .query = e2b_query_upload),
+	ROW("POST", "/v2/templates/:tid/builds/:bid", SCOPE_TEMPLATE, 0, e2b_build_start,
+	    &e2b_body_build_start, "Begins a build"),
+	ROW("GET", "/templates/:tid/builds/:bid/status", SCOPE_TEMPLATE, 0, e2b_build_status, NULL,
+	    "How a build is", .query = e2b_query_build_status),
+	ROW("GET", "/templates/:tid/builds/:bid/logs", SCOPE_TEMPLATE, 0, e2b_build_logs, NULL,
+	    "What a build has said"),
 	ROW("GET", "/teams", SCOPE_SANDBOX_READ, 0, e2b_team_list, NULL, "Whose key it is"),
 	ROW("GET", "/secrets", SCOPE_KEY, 0, e2b_missing, NULL, "Not here"),
 	ROW("POST", "/secrets", SCOPE_KEY, 0, e2b_missing, NULL, "Not here"),
@@ -95,6 +126,11 @@ static const struct api_route envd[] = {
 	    "Changes the size of a terminal"),
 	ROW("GET", "/files", SCOPE_FILE_READ, 0, e2b_files_get, NULL, "A file"),
 	ROW("POST", "/files", SCOPE_FILE_WRITE, 0, e2b_files_post, NULL, "Writes files"),
+	ROW("POST", "/files/compose", SCOPE_FILE_WRITE, 0, e2b_files_compose, &e2b_body_compose,
+	    "Makes one file of several"),
+	ROW("GET", "/envs", SCOPE_SANDBOX_READ, 0, e2b_envs, NULL, "The sandbox's variables"),
+	ROW("GET", "/metrics", SCOPE_SANDBOX_READ, 0, e2b_envd_metrics, NULL,
+	    "What the sandbox takes"),
 	ROW("POST", FILESYSTEM "/Stat", SCOPE_FILE_READ, 0, e2b_stat, NULL, "What a file is",
 	    .rate = ROUTE_RATE_READ),
 	ROW("POST", FILESYSTEM "/ListDir", SCOPE_FILE_READ, 0, e2b_list_dir, NULL,
@@ -126,10 +162,5 @@ static const struct api_route code[] = {
 	ROW("DELETE", "/contexts/:cid", SCOPE_EXEC, 0, e2b_context_delete, NULL, "Ends a context"),
 	ROW("POST", "/contexts/:cid/restart", SCOPE_EXEC, 0, e2b_context_restart, NULL,
 	    "Begins a context anew"),
-	ROW("POST", "/files/compose", SCOPE_FILE_WRITE, 0, e2b_files_compose, &e2b_body_compose,
-	    "Makes one file of several"),
-	ROW("GET", "/envs", SCOPE_SANDBOX_READ, 0, e2b_envs, NULL, "The sandbox's variables"),
-	ROW("GET", "/metrics", SCOPE_SANDBOX_READ, 0, e2b_envd_metrics, NULL,
-	    "What the sandbox takes"),
 };
 const struct api_route_table e2b_code_table = { code, COUNT(code) };

@@ -453,7 +453,7 @@ static void on_box(void *user, struct sandbox *sb, const struct err *err)
 	if (is_given_up(j))
 		end_box(j);
 	else if (j->workdir[0] != '\0')
-		mkdir_as(j, user_of(j, build_step_now(j)));
+		mkdir_as(j, j->user);
 	else
 		act(j);
 }

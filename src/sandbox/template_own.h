@@ -11,7 +11,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
 
-#define TEMPLATE_NAME_MAX 40
+#define TEMPLATE_NAME_MAX 63
 #define TEMPLATE_ABOUT_MAX 200
 #define TEMPLATE_SOURCE_MAX 200
 

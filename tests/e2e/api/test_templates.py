@@ -73,7 +73,7 @@ def test_versions_count_up_and_the_newest_is_meant(api, box, template):
 
 
 @pytest.mark.parametrize("fields", [
-    {"name": "A b"}, {"name": "x" * 41}, {"from": "cobol"}, {"snapshot": "none"}, {"from": "bash", "snapshot": "x"},
+    {"name": "A b"}, {"name": "x" * 64}, {"from": "cobol"}, {"snapshot": "none"}, {"from": "bash", "snapshot": "x"},
     {"env": {"1": "x"}}, {"resources": {"memory": 1}}, {"other": 1}])
 def test_what_cannot_be_is_refused(api, fields):
     api.post("/templates", {"name": "bad", **fields}).must(400)
@@ -236,7 +236,7 @@ def test_an_alias_stands_for_one_version_until_it_is_moved(api, template):
     assert api.get("/templates/own/aliases").must(200).json["items"] == []
 
 
-@pytest.mark.parametrize("alias", ["latest", "7", "1a", "Prod", "a" * 41, "a%20b"])
+@pytest.mark.parametrize("alias", ["latest", "7", "1a", "Prod", "a" * 64, "a%20b"])
 def test_some_words_are_no_aliases(api, template, alias):
     template(**{"from": "bash"})
     api.ask("PUT", f"/templates/own/aliases/{alias}", {"version": 1}).must(400)
