@@ -133,7 +133,7 @@ void e2b_files_get(struct api_call *c)
 	g->download.content_type = "application/octet-stream";
 	g->download.failed = envd_fail;
 	g->add_headers = add_headers;
-	g->flags = FILE_AT_HOME | FILE_DETAILS;
+	g->flags = FILE_AT_HOME | FILE_AS_ROOT | FILE_DETAILS;
 	g->path = "";
 	if (http_query(c->http, "path", &g->path) < 0)
 		return problem_status(c, 400, "path: not well-formed");

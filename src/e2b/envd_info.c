@@ -151,7 +151,7 @@ void e2b_files_compose(struct api_call *c)
 	struct file_job *j = arena_alloc(http_arena(c->http), sizeof(*j));
 	struct guest_file f = {
 		.op = FILE_COMPOSE,
-		.flags = FILE_AT_HOME | FILE_DETAILS | FILE_PARENTS,
+		.flags = FILE_AT_HOME | FILE_AS_ROOT | FILE_DETAILS | FILE_PARENTS,
 		.user = body->user,
 		.path = body->destination,
 		.target = "",

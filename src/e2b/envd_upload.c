@@ -375,7 +375,7 @@ static struct post *post_create(struct api_call *c)
 	p->sink.finished = finished;
 	p->file = (struct guest_file){
 		.op = FILE_WRITE,
-		.flags = FILE_PARENTS | FILE_AT_HOME | FILE_DETAILS | FILE_ATTRS,
+		.flags = FILE_PARENTS | FILE_AT_HOME | FILE_AS_ROOT | FILE_DETAILS | FILE_ATTRS,
 		.target = "",
 	};
 	p->out = jw_begin(&p->answer);

@@ -101,7 +101,7 @@ static bool begin(struct api_call *c, struct guest_file *f, struct file_job **re
 
 	f->path = m->path;
 	f->target = m->destination;
-	f->flags |= FILE_AT_HOME | FILE_DETAILS;
+	f->flags |= FILE_AT_HOME | FILE_AS_ROOT | FILE_DETAILS;
 	f->user = rpc_user(c);
 	if (!f->user || !e2b_sandbox(c))
 		return false;

@@ -102,7 +102,9 @@ static void begin(struct api_call *c, void (*then)(struct watch *w))
 {
 	const struct watch_message *m = c->body;
 	struct watch *w = arena_alloc(http_arena(c->http), sizeof(*w));
-	struct guest_file look = { .op = FILE_STAT, .flags = FILE_AT_HOME, .path = m->path };
+	struct guest_file look = { .op = FILE_STAT,
+				   .flags = FILE_AT_HOME | FILE_AS_ROOT,
+				   .path = m->path };
 
 	if (!w)
 		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");

@@ -312,8 +312,12 @@ static void wake(struct api_call *c, struct sandbox *sb, void (*again)(struct ap
 int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), struct err *err)
 {
 	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct presented p;
 	int r;
 
+	/* An address that no sandbox has signed says nothing of any of them. */
+	if (c->box_id[0] == '\0' && take_signature(c, &p) > 0)
+		return err_set(err, EACCES, "the signature is not valid");
 	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0) {
 		e2b_reply_gone(c);
 		return -EINPROGRESS;

@@ -184,7 +184,9 @@ static const char *whose(const struct guest_file *f)
 
 static int become(const struct guest_file *f, const struct user *u)
 {
-	return makes_others(f) ? user_take_ids(u) : user_become(u);
+	if (makes_others(f))
+		return user_take_ids(u);
+	return f->flags & FILE_AS_ROOT ? user_become_with_root(u) : user_become(u);
 }
 
 static void refuse_operation(const struct relay *r, int sock, int code, const char *text)

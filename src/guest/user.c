@@ -277,6 +277,12 @@ __attribute__((no_sanitize("address", "undefined"))) int user_take_ids(const str
 	return 0;
 }
 
+/* Where the box's root is one, he keeps what he has: see TEMPLATE_SUDO. */
+__attribute__((no_sanitize("address", "undefined"))) static bool is_root_one(void)
+{
+	return !(syscall(SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0) & SECBIT_NOROOT);
+}
+
 __attribute__((no_sanitize("address", "undefined"))) int user_become(const struct user *u)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -284,8 +290,29 @@ __attribute__((no_sanitize("address", "undefined"))) int user_become(const struc
 
 	if (user_take_ids(u) < 0)
 		return -1;
-	/* Where the box's root is one, he keeps what he has: see TEMPLATE_SUDO. */
-	if (u->uid == 0 && !(syscall(SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0) & SECBIT_NOROOT))
+	if (u->uid == 0 && is_root_one())
 		return 0;
 	return (int)syscall(SYS_capset, &head, none);
+}
+
+int user_become_with_root(const struct user *u)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { { 0 } };
+
+	if (getuid() != 0 || !is_root_one())
+		return user_become(u);
+	/* They tell what was before; what is now, the next call tells. */
+	(void)syscall(SYS_setfsgid, u->gid);
+	(void)syscall(SYS_setfsuid, u->uid);
+	if (syscall(SYS_setfsgid, -1) != (long)u->gid ||
+	    syscall(SYS_setfsuid, -1) != (long)u->uid) {
+		errno = EPERM;
+		return -1;
+	}
+	/* The kernel takes the rights over files with the id; they are still ours to take back. */
+	if (syscall(SYS_capget, &head, caps) < 0)
+		return -1;
+	caps[0].effective = caps[0].permitted;
+	return (int)syscall(SYS_capset, &head, caps);
 }

@@ -54,5 +54,8 @@ int user_load_again(struct user_memory *m, const char *who, struct user *ret, st
 /* Takes the user's ids and gives up every capability, but for root of a box that has one. Plain
  * system calls, so it may run in a child that shares our memory; -1 with errno. */
 int user_become(const struct user *u);
+/* His ids for files that are made, and root's rights over all that are there: in a box whose root
+ * is one (TEMPLATE_SUDO). Elsewhere as user_become(). */
+int user_become_with_root(const struct user *u);
 /* His ids alone: a process of root's keeps what holt-init may, which is to become somebody else. */
 int user_take_ids(const struct user *u);

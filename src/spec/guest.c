@@ -11,7 +11,7 @@
 #define FILE_FLAGS                                                                              \
 	(FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL | FILE_REGEX | \
 	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN | FILE_OWNERS | FILE_LAYERS | FILE_AT_HOME |    \
-	 FILE_DETAILS | FILE_ATTRS)
+	 FILE_DETAILS | FILE_ATTRS | FILE_AS_ROOT)
 
 #define EXIT_CODE_MAX 255u
 #define SIGNAL_MAX 64u

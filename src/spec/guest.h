@@ -199,6 +199,9 @@ enum guest_file_flag {
 	 * made or renamed, and of a watch one before each G_EVENT whose file is there. */
 	FILE_DETAILS = 1 << 12,
 	FILE_ATTRS = 1 << 13, /* write: with these attributes and no others */
+	/* Where the box's user may become root (TEMPLATE_SUDO): with root's rights, and yet what is
+	 * made belongs to the user. Elsewhere it means nothing. */
+	FILE_AS_ROOT = 1 << 14,
 };
 
 #define GUEST_SOURCES_BYTES (48u << 10) /* of all paths of a FILE_COMPOSE */

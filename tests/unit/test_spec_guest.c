@@ -416,7 +416,7 @@ static void a_file_operation_out_of_bounds_is_refused(void **state)
 	f.op = FILE_OP_COUNT;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
-	f.flags = 1 << 14;
+	f.flags = 1 << 15;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
 	f.mode = 010000;
