@@ -90,11 +90,12 @@ static void join_caller(void)
 	(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
 }
 
-/* The request; its strings stay in the frame. */
-static void receive(void *frame, struct guest_exec *ret, int fds[SUDO_FDS])
+/* The request; its strings stay in the frame. There is room for all descriptors that may come: one
+ * too many is not closed by us, who might have to wait for it, but by our end. */
+static void receive(void *frame, struct guest_exec *ret, int fds[FD_PASS_MAX])
 {
 	struct pollfd p = { .fd = CONN, .events = POLLIN };
-	size_t n_fds = SUDO_FDS;
+	size_t n_fds = FD_PASS_MAX;
 	struct wire_head head;
 	struct rd rd;
 	ssize_t n;
@@ -219,7 +220,7 @@ _Noreturn void sudo_serve(int conn)
 {
 	_Alignas(8) uint8_t frame[WIRE_FRAME_MAX];
 	struct guest_exec e;
-	int fds[SUDO_FDS];
+	int fds[FD_PASS_MAX];
 
 	keep_only(conn);
 	join_caller();

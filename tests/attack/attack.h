@@ -51,7 +51,7 @@ extern const struct attack_table attacks_resource, attacks_memory, attacks_life,
 extern const struct attack_table attacks_kernel, attacks_proc, attacks_file, attacks_api;
 extern const struct attack_table attacks_tar, attacks_net, attacks_control, attacks_time;
 extern const struct attack_table attacks_bulk, attacks_image, attacks_level;
-extern const struct attack_table attacks_leak, attacks_cross, attacks_crash;
+extern const struct attack_table attacks_leak, attacks_cross, attacks_crash, attacks_sudo;
 
 struct box {
 	struct launcher_box l;

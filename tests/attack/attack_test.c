@@ -19,7 +19,7 @@ static const struct attack_table *const tables[] = {
 	&attacks_resource, &attacks_bulk,    &attacks_memory, &attacks_life, &attacks_output,
 	&attacks_kernel,   &attacks_proc,    &attacks_file,   &attacks_api,  &attacks_tar,
 	&attacks_net,      &attacks_control, &attacks_time,   &attacks_leak, &attacks_cross,
-	&attacks_crash,    &attacks_image,   &attacks_level,
+	&attacks_crash,    &attacks_image,   &attacks_level,  &attacks_sudo,
 };
 
 /* What cmocka hands to each test: its row and the common world. */

@@ -251,7 +251,7 @@ static const struct probe *const families[] = {
 	probes_abi,      probes_socket,  probes_signal, probes_privilege, probes_sweep,
 	probes_proc,     probes_files,   probes_race,   probes_layer,     probes_net,
 	probes_control,  probes_residue, probes_leak,   probes_cross,     probes_device,
-	probes_terminal,
+	probes_terminal, probes_sudo,
 };
 
 int main(int argc, char **argv)
