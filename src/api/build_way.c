@@ -5,6 +5,7 @@
 
 #include "api/call.h"
 #include "api/package_way.h"
+#include "api/way.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "sandbox/build.h"
@@ -14,7 +15,7 @@
 
 struct build_way {
 	struct api *api;
-	struct package_way *way; /* owned */
+	struct way *way; /* owned */
 	enum package_manager manager;
 	struct jv_strings packages; /* of the step, which outlives it */
 	void (*ready)(void *arg, const struct exec_request *req, const struct err *err);
@@ -34,7 +35,7 @@ static int check(void *user, int type, const struct jv_strings *packages, struct
 static void close_way(struct build_way *w)
 {
 	if (w)
-		package_way_close(w->way);
+		way_close(w->way);
 	free(w);
 }
 
@@ -73,7 +74,7 @@ static int open_way(void *user, struct sandbox *sb, int type, const struct jv_st
 		    void (*ready)(void *arg, const struct exec_request *req, const struct err *err),
 		    void *arg, struct build_way **ret, struct err *err)
 {
-	static const struct package_way_ops ops = { opened, failed };
+	static const struct way_ops ops = { .open = opened, .failed = failed };
 	struct build_way *w = calloc(1, sizeof(*w));
 	int r;
 

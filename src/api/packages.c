@@ -12,6 +12,7 @@
 #include "api/handlers.h"
 #include "api/package_way.h"
 #include "api/problem.h"
+#include "api/way.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -31,17 +32,17 @@
 struct install {
 	struct list node; /* of api.installs */
 	struct api *api;
-	struct api_call *call;   /* NULL once the command runs */
-	struct package_way *way; /* owned */
-	struct exec_wait *wait;  /* owned */
-	struct execution *x;     /* held */
-	struct span *span;       /* all of it; NULL: in no trace */
+	struct api_call *call;  /* NULL once the command runs */
+	struct way *way;        /* owned */
+	struct exec_wait *wait; /* owned */
+	struct execution *x;    /* held */
+	struct span *span;      /* all of it; NULL: in no trace */
 	char sandbox_id[ID_LEN + 1];
 };
 
 static void install_free(struct install *i)
 {
-	package_way_close(i->way);
+	way_close(i->way);
 	if (i->wait)
 		exec_unwait(i->wait);
 	if (i->x)
@@ -166,7 +167,7 @@ static bool check(struct api_call *c, const struct body_packages *body)
 
 void api_packages_install(struct api_call *c)
 {
-	static const struct package_way_ops ops = { listening, failed };
+	static const struct way_ops ops = { .open = listening, .failed = failed };
 	const struct body_packages *body = c->body;
 	struct sandbox_info info;
 	struct err err = { 0 };

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "egress/rules.h"
 #include "httpc/guard.h"
 
 #define HTTP_PORT 80
@@ -73,13 +74,18 @@ int policy_allow_url(struct egress_policy *p, const char *url, struct err *err)
 
 bool policy_allows(const struct egress_policy *p, const char *host, uint16_t port)
 {
+	if (p->rules)
+		return true; /* its address tells */
 	for (size_t i = 0; i < p->count; i++)
 		if (p->allowed[i].port == port && strcmp(p->allowed[i].host, host) == 0)
 			return true;
 	return false;
 }
 
-bool policy_allows_address(const struct egress_policy *p, const struct sockaddr *a)
+bool policy_allows_address(const struct egress_policy *p, const char *host,
+			   const struct sockaddr *a)
 {
-	return p->allow_private || guard_is_public(a);
+	if (!p->allow_private && !guard_is_public(a))
+		return false;
+	return !p->rules || rules_allow_name(p->rules, host) || rules_allow_address(p->rules, a);
 }

@@ -1,10 +1,11 @@
-/* Where one call of a sandbox may go: a few pairs of host and port. */
+/* Where a sandbox may go: a few pairs of host and port for one call, or what rules say. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct egress_rules;
 struct err;
 struct sockaddr;
 
@@ -17,12 +18,15 @@ struct egress_policy {
 		uint16_t port;
 	} allowed[POLICY_HOSTS_MAX];
 	size_t count;
-	bool allow_private; /* addresses that are not of the public internet */
+	bool allow_private;               /* addresses that are not of the public internet */
+	const struct egress_rules *rules; /* borrowed: instead of the pairs above; NULL: those */
 };
 
 /* The host and port of "https://host[:port]/..." or "http://...". -EINVAL, -E2BIG. */
 int policy_allow_url(struct egress_policy *p, const char *url, struct err *err);
 bool policy_allows(const struct egress_policy *p, const char *host, uint16_t port);
-bool policy_allows_address(const struct egress_policy *p, const struct sockaddr *a);
+/* The address that the name has. */
+bool policy_allows_address(const struct egress_policy *p, const char *host,
+			   const struct sockaddr *a);
 /* "host:port" or "[v6]:port", all of it; port 0 in *ret_port when there is none. -EINVAL. */
 int policy_split(const char *authority, char host[POLICY_HOST_MAX + 1], uint16_t *ret_port);

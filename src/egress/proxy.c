@@ -63,6 +63,7 @@ struct trip {
 	int fd;
 	enum trip_state state;
 	bool is_connect;
+	bool has_body; /* of a request that is not a CONNECT */
 	bool is_inner_over, is_outer_over;
 	struct buf first; /* what goes to the registry first: a head, or what came behind CONNECT */
 	char host[POLICY_HOST_MAX + 1];
@@ -197,7 +198,7 @@ static void on_connected(void *user, unsigned events)
 		return go(t);
 	t->io = loop_io_free(t->io);
 	t->fd = fd_close(t->fd);
-	answer(t, 502, "the registry cannot be reached");
+	answer(t, 502, "the host cannot be reached");
 }
 
 static void dial(struct trip *t, const struct addrinfo *a)
@@ -207,7 +208,7 @@ static void dial(struct trip *t, const struct addrinfo *a)
 	t->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	r = t->fd < 0 ? -errno : connect(t->fd, a->ai_addr, a->ai_addrlen) < 0 ? -errno : 0;
 	if (r < 0 && r != -EINPROGRESS)
-		return answer(t, 502, "the registry cannot be reached");
+		return answer(t, 502, "the host cannot be reached");
 	t->state = TRIP_CONNECTING;
 	r = loop_io_create(t->e->o.loop, t->fd, on_connected, t, &t->io);
 	if (r == 0)
@@ -233,12 +234,14 @@ static void on_found(void *user)
 
 	if (t) {
 		t->lookup = NULL;
-		while (a && !policy_allows_address(&t->e->o.policy, a->ai_addr))
+		while (a && !policy_allows_address(&t->e->o.policy, t->host, a->ai_addr))
 			a = a->ai_next;
 		if (l->code != 0)
-			answer(t, 502, "the registry's name is not known");
+			answer(t, 502, "the host's name is not known");
 		else if (!a)
-			refuse(t, "the registry's address is not of the public internet");
+			refuse(t, t->e->o.policy.rules
+					  ? "this host may not be reached from here"
+					  : "the registry's address is not of the public internet");
 		else
 			dial(t, a);
 	}
@@ -310,8 +313,9 @@ static void on_head(struct trip *t, const struct http1_head *h)
 		t->port = HTTP_PORT;
 	if (!policy_allows(&t->e->o.policy, t->host, t->port))
 		return refuse(t, "this host and port are not among the configured registries");
-	/* An answer to a request with a body needs its length told: none of ours has one. */
-	if (!t->is_connect && h->body_length != 0)
+	/* What comes behind the head goes on as it is, but to a registry nothing does. */
+	t->has_body = !t->is_connect && h->body_length != 0;
+	if (t->has_body && !t->e->o.policy.rules)
 		return answer(t, 413, "a request to a registry has no body");
 	if (!t->is_connect && put_head(t, h) < 0)
 		return answer(t, 503, "no memory for the request");
@@ -333,8 +337,9 @@ static void read_head(struct trip *t, const char *data, size_t n)
 			break;
 	}
 	/* What came behind a CONNECT is for the other end. */
-	if (t->state == TRIP_RESOLVING && t->is_connect) {
-		(void)http1_next(t->parser, &data, &n, &piece); /* the head's end */
+	if (t->state == TRIP_RESOLVING && (t->is_connect || t->has_body)) {
+		if (t->is_connect)
+			(void)http1_next(t->parser, &data, &n, &piece); /* the head's end */
 		if (n > 0 && buf_append(&t->first, data, n) < 0)
 			answer(t, 503, "no memory for the request");
 	}
@@ -346,7 +351,7 @@ static void inner_input(void *user, const char *data, size_t n)
 
 	if (t->state == TRIP_HEAD)
 		read_head(t, data, n);
-	else if (t->state == TRIP_OPEN && t->is_connect)
+	else if (t->state == TRIP_OPEN && (t->is_connect || t->has_body))
 		pass(t, t->inner, t->outer, data, n);
 	/* else: what nobody asked for */
 }
@@ -366,7 +371,7 @@ static void inner_ended(void *user, int r)
 	t->is_inner_over = true;
 	if (r < 0 || t->state != TRIP_OPEN || t->is_outer_over)
 		trip_free(t);
-	else if (t->is_connect)
+	else if (t->is_connect || t->has_body)
 		sock_shutdown(t->outer);
 }
 
@@ -420,12 +425,17 @@ int egress_create(const struct egress_options *o, struct egress **ret, struct er
 	return 0;
 }
 
+static void cut_all(struct egress *e)
+{
+	LIST_FOREACH (&e->trips, t, struct trip, node)
+		trip_free(t);
+}
+
 struct egress *egress_free(struct egress *e)
 {
 	if (!e)
 		return NULL;
-	LIST_FOREACH (&e->trips, t, struct trip, node)
-		trip_free(t);
+	cut_all(e);
 	e->tick = loop_timer_free(e->tick);
 	free(e);
 	return NULL;
@@ -434,4 +444,10 @@ struct egress *egress_free(struct egress *e)
 uint64_t egress_bytes(const struct egress *e)
 {
 	return e->bytes;
+}
+
+void egress_set_rules(struct egress *e, const struct egress_rules *rules)
+{
+	e->o.policy.rules = rules;
+	cut_all(e);
 }

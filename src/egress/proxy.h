@@ -25,5 +25,7 @@ struct egress_options { /* copied */
 int egress_create(const struct egress_options *o, struct egress **ret, struct err *err);
 /* Cuts all that is open; takes NULL, returns NULL. */
 struct egress *egress_free(struct egress *e);
-void egress_accept(struct egress *e, int fd);  /* takes fd: a program's connection */
+void egress_accept(struct egress *e, int fd); /* takes fd: a program's connection */
+/* For one that was made with rules: others from now on (borrowed). What is open is cut. */
+void egress_set_rules(struct egress *e, const struct egress_rules *rules);
 uint64_t egress_bytes(const struct egress *e); /* both ways, so far */

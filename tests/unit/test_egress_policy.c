@@ -57,13 +57,13 @@ static void only_addresses_of_the_public_internet_are_gone_to_unless_allowed(voi
 
 	(void)state;
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_false(policy_allows_address(&p, (struct sockaddr *)&a));
+	assert_false(policy_allows_address(&p, "a.example", (struct sockaddr *)&a));
 	assert_int_equal(inet_pton(AF_INET, "169.254.169.254", &a.sin_addr), 1);
-	assert_false(policy_allows_address(&p, (struct sockaddr *)&a));
+	assert_false(policy_allows_address(&p, "a.example", (struct sockaddr *)&a));
 	assert_int_equal(inet_pton(AF_INET, "10.1.2.3", &a.sin_addr), 1);
-	assert_false(policy_allows_address(&p, (struct sockaddr *)&a));
+	assert_false(policy_allows_address(&p, "a.example", (struct sockaddr *)&a));
 	p.allow_private = true;
-	assert_true(policy_allows_address(&p, (struct sockaddr *)&a));
+	assert_true(policy_allows_address(&p, "a.example", (struct sockaddr *)&a));
 }
 
 int main(void)
