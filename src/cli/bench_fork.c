@@ -22,7 +22,7 @@
 #define FILL "rm -f /workspace/data; head -c 104857600 /dev/urandom >/workspace/data && echo ok"
 #define FULL_RUNS 60u /* 100 MiB each */
 #define FRESH_RUNS 20u
-#define IMAGE_BYTES (16ull << 30) /* of holes, but for what is written */
+#define IMAGE_BYTES (4ull << 30)
 
 /* A launcher and its state directory. */
 struct bed {

@@ -26,17 +26,20 @@ int btrfs_format(int image, uint64_t bytes, struct err *err)
 			 ARG("-L"),         ARG("holt"),   ARG(LOOP_TOOL_PATH), NULL };
 	int r;
 
-	if (ftruncate(image, (off_t)bytes) < 0)
-		return err_sys(err, errno, "size of the image of layers");
+	/* All of it is reserved: a file system whose disk fails it for want of space is lost, and
+	 * every box with it. */
+	if (fallocate(image, 0, 0, (off_t)bytes) < 0)
+		return err_sys(err, errno, "space for the image of layers");
 	r = loop_run_tool(paths, argv, image, "btrfs-progs", err);
 	return r > 0 ? err_set(err, EIO, "mkfs.btrfs ended with code %d", r) : r;
 }
 
 int btrfs_mount(const char *path, struct err *err)
 {
-	struct fs_option options[] = { { "source", path } };
+	/* What is freed stays reserved. */
+	struct fs_option options[] = { { "source", path }, { "nodiscard", NULL } };
 
-	return mounts_new("btrfs", options, 1,
+	return mounts_new("btrfs", options, 2,
 			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME, err);
 }
 

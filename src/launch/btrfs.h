@@ -8,7 +8,7 @@ struct err;
 
 #define BTRFS_MIN_BYTES (256ull << 20) /* below this it keeps no room to move */
 
-/* Makes the file system in an image of that size. */
+/* Makes the file system in an image of that size, for which there must be space. */
 int btrfs_format(int image, uint64_t bytes, struct err *err);
 /* Mounts what the loop device at `path` carries, nowhere yet: a descriptor. */
 int btrfs_mount(const char *path, struct err *err);

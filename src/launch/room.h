@@ -1,6 +1,6 @@
 /* Rooms: where boxes write when that is to be on disk and not in memory. Below the state directory:
  *
- *   layers.img         a btrfs in a sparse file, on a loop device
+ *   layers.img         a btrfs in a file, on a loop device
  *   image/             where the launcher alone sees it mounted
  *   image/layers/<id>  as in disk.h; one lies here if it was taken while rooms were in use
  *   image/rooms/<id>   what the box of that id writes: a subvolume with a limit of its own
