@@ -151,12 +151,13 @@ class Daemon:
         if boxes.is_dir():
             # Not rglob(): what is being removed meanwhile may vanish under it.
             left += [f"record {parent}/{name}" for parent, dirs, files in os.walk(boxes) for name in dirs + files
-                     if name not in ("lock", "instance", "layers", "volumes")]
+                     if name not in ("lock", "instance", "layers", "volumes", "image", "layers.img")]
         spool = self.state_dir / "data" / "output"
         if spool.is_dir():
             left += [f"output {path}" for path in sorted(spool.iterdir())]
         left += [f"mount {line}" for line in machine.mounts() if str(self.state_dir) in line
                  and f" {self.state_dir} " not in line]
+        left += [f"loop device of {image}" for image in machine.loop_images() if str(self.state_dir) in image]
         return left
 
     def complaints(self):

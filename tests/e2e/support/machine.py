@@ -1,5 +1,6 @@
 """What is there on this machine: processes, control groups, mounts. Reads /proc, changes nothing but
 what a failed test has left behind."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -101,6 +102,15 @@ def thaw(group):
             (group / name).write_text(text)
         except OSError:
             pass
+
+
+def loop_images():
+    """Files that loop devices carry."""
+    found = []
+    for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):  # let go meanwhile
+            found.append(path.read_text().strip())
+    return found
 
 
 def mounts():
