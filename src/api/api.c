@@ -312,6 +312,14 @@ static bool is_port_without_key(const struct api_call *c)
 	return !(c->route->route.flags & ROUTE_SOCKET) || http_query(c->http, "token", &token) == 0;
 }
 
+static void go_on(struct api_call *c)
+{
+	if (c->route->body)
+		take_body(c);
+	else
+		c->route->handle(c);
+}
+
 static void admit(struct api_call *c)
 {
 	bool has_key = !is_public(c) && !is_port_without_key(c);
@@ -321,11 +329,8 @@ static void admit(struct api_call *c)
 		return;
 	if (has_key)
 		call_trace_known(c);
-	if (!query_check(c) || !audit_may_begin(c))
-		return;
-	if (c->route->body)
-		return take_body(c);
-	c->route->handle(c);
+	if (query_check(c) && audit_may_begin(c) && !call_wakes(c, go_on))
+		go_on(c);
 }
 
 /* The first that claims it, or ours. */

@@ -40,7 +40,13 @@ const char *call_owner(const struct api_call *c)
 	return c->who.scopes & SCOPE_ADMIN ? NULL : c->who.owner;
 }
 
-struct sandbox *call_find_sandbox(struct api_call *c)
+/* What uses a sandbox, and is no mere look at it. */
+static bool is_use(const struct api_call *c)
+{
+	return c->route->route.scope & (SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE);
+}
+
+static struct sandbox *look_up(struct api_call *c)
 {
 	struct sandboxes *all = c->api->deps.sandboxes;
 	const char *id = call_param(c, "id");
@@ -50,9 +56,48 @@ struct sandbox *call_find_sandbox(struct api_call *c)
 	if (!sb && !call_owner(c))
 		sb = sandboxes_find(all, id, NULL);
 	c->is_foreign = !sb && sandboxes_find(all, id, NULL);
-	if (sb && c->route->route.scope & (SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE))
+	return sb;
+}
+
+struct sandbox *call_find_sandbox(struct api_call *c)
+{
+	struct sandbox *sb = look_up(c);
+
+	if (sb && is_use(c))
 		sandbox_touch(sb);
 	return sb;
+}
+
+struct waking { /* arena: the request waits, also for a client that has left */
+	struct api_call *call;
+	void (*go)(struct api_call *c);
+};
+
+static void woken(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct waking *w = user;
+
+	(void)sb;
+	if (err)
+		return problem_reply(w->call, err);
+	w->go(w->call);
+}
+
+bool call_wakes(struct api_call *c, void (*go)(struct api_call *c))
+{
+	struct sandbox *sb = !c->door && is_use(c) ? look_up(c) : NULL;
+	struct waking *w;
+
+	if (!sb || !sandbox_wakes(sb))
+		return false;
+	w = arena_alloc(http_arena(c->http), sizeof(*w));
+	if (!w) {
+		problem_reply(c, &(struct err){ ENOMEM, "wake the sandbox" });
+		return true;
+	}
+	*w = (struct waking){ c, go };
+	sandbox_wake(sb, woken, w);
+	return true;
 }
 
 bool call_is_within(const struct api_call *c)

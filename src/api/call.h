@@ -80,6 +80,9 @@ const char *call_owner(const struct api_call *c);
 struct sandbox *call_sandbox(struct api_call *c);
 /* The same, but NULL without an answer. */
 struct sandbox *call_find_sandbox(struct api_call *c);
+/* Whether what is asked wakes the path's sandbox first: go() comes when it is awake, or the call is
+ * answered. False: nothing has to be waited for. */
+bool call_wakes(struct api_call *c, void (*go)(struct api_call *c));
 /* Whether the path names the sandbox that the caller's token is bound to. */
 bool call_is_within(const struct api_call *c);
 

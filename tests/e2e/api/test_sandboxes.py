@@ -12,7 +12,7 @@ from support.daemon import IS_ROOT, Daemon, until
 ID = re.compile(r"^[a-z0-9]{20}$")
 FIELDS = ["id", "name", "status", "reason", "template", "runtime", "securityLevel", "networkAccess",
           "owner", "createdAt", "expiresAt", "endedAt", "timeout", "idleTimeout", "remaining",
-          "resources", "metadata", "envNames", "volumes", "runningExecutions", "start", "timings",
+          "onTimeout", "autoResume", "resources", "metadata", "envNames", "volumes", "runningExecutions", "start", "timings",
           "endpoints"]
 STEPS = ["claimMs", "stockMs", "cloneMs", "readyMs", "limitsMs", "storeMs", "totalMs"]
 
@@ -38,6 +38,7 @@ def test_a_sandbox_made_of_nothing_has_every_documented_field(api):
         "name": None, "status": "running", "reason": None, "template": "python", "runtime": "python",
         "securityLevel": "standard", "networkAccess": "none", "owner": "admin"}
     assert (value["timeout"], value["idleTimeout"], value["remaining"]) == (3600, None, None)
+    assert (value["onTimeout"], value["autoResume"]) == ("delete", False)
     assert value["endedAt"] is None
     assert 3599 <= moment(value["expiresAt"]) - moment(value["createdAt"]) <= 3601
     assert value["resources"] == {"cpu": 0.5, "memory": 256 << 20, "disk": 128 << 20, "pids": 64}
@@ -411,6 +412,39 @@ def test_an_idle_sandbox_ends_but_not_one_that_is_used(api):
     assert busy.get()["reason"] == "idle"
     until(lambda: used.get()["status"] == "stopped", what="its end, too")
     assert time.monotonic() - last > 1.9 and used.get()["reason"] == "idle"
+
+
+@pytest.mark.parametrize("what, status", [("pause", "paused"), ("stop", "suspended")])
+def test_a_timeout_may_keep_a_sandbox(api, what, status):
+    box = api.sandbox(timeout=1, onTimeout=what)
+    assert box.get()["onTimeout"] == what
+    until(lambda: box.get()["status"] == status, what="the timeout")
+    assert box.get()["remaining"] == 1 and box.get()["reason"] is None
+    api.post(f"{box.path}/execute", {"type": "command", "content": "true"}).error(409)
+    value = api.patch(box.path, {"timeout": 600, "autoResume": True}).must(200).json
+    assert (value["onTimeout"], value["autoResume"], value["status"]) == (what, True, status)
+    assert box.run("echo awake")["stdout"] == "awake\n"
+    value = box.get()
+    assert value["status"] == "running" and moment(value["expiresAt"]) - time.time() > 500
+    api.patch(box.path, {"onTimeout": "delete", "timeout": 1}).must(200)
+    until(lambda: box.get()["status"] == "stopped", what="the end")
+    assert box.get()["reason"] == "timeout"
+
+
+def test_idleness_may_pause_a_sandbox_and_use_wakes_it(api):
+    box = api.sandbox(idleTimeout=1, onTimeout="pause", autoResume=True)
+    box.put("/workspace/kept", b"kept").must(200, 201, 204)
+    for _ in range(2):
+        until(lambda: box.get()["status"] == "paused", what="the pause")
+        assert api.get(f"{box.path}/status").must(200).json["status"] == "paused"  # a look wakes nobody
+        assert api.get(f"{box.path}/files/workspace/kept").must(200).body == b"kept"
+    box.delete().must(204)
+
+
+@pytest.mark.parametrize("field, value", [("onTimeout", "keep"), ("onTimeout", 1), ("autoResume", "yes"), ("onTimeout", None)])
+def test_what_a_timeout_cannot_do_is_refused_by_name(api, box, field, value):
+    api.post("/sandboxes", {field: value}).error(400, field=field)
+    api.patch(box.path, {field: value}).error(400, field=field)
 
 
 def test_a_client_that_leaves_before_the_answer_does_not_undo_it(api):
