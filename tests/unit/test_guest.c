@@ -144,11 +144,11 @@ static void a_bad_user_or_directory_is_one_clean_error(void **state)
 	expect_error(*state, &e, ENOENT, "/no/such/dir");
 	e.cwd = "/";
 	e.user = "no-such-user";
-	expect_error(*state, &e, EINVAL, "no-such-user");
+	expect_error(*state, &e, ESRCH, "no-such-user");
 	e.user = "4294967295";
 	expect_error(*state, &e, EINVAL, "4294967295");
 	e.user = "root\nroot";
-	expect_error(*state, &e, EINVAL, "root");
+	expect_error(*state, &e, ESRCH, "root");
 }
 
 static void the_working_directory_is_the_given_one(void **state)
