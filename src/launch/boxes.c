@@ -97,6 +97,7 @@ static void built(struct launch *l, struct box *b)
 	step_done(b, STEP_READY);
 	launch_unwatch(l, b->sock);
 	disk_hand_over(b->disk);
+	b->room_fd = fd_close(b->room_fd);
 	if (persist_prepare(l, b, &b->err) < 0) {
 		spoiled(l, b);
 		return;
@@ -142,7 +143,7 @@ static void start_over(struct launch *l, struct box *b, const struct err *why)
 	b->err = (struct err){ 0 };
 	if (b->generation != b->tmpl->generation)
 		(void)err_set(&b->err, EAGAIN, "its template was defined anew");
-	if (b->err.code || start_plain(l, b, &b->err) < 0)
+	if (b->err.code || room_renew(l, b, &b->err) < 0 || start_plain(l, b, &b->err) < 0)
 		give_up(l, b);
 }
 
@@ -276,7 +277,7 @@ static int start_plain(struct launch *l, struct box *b, struct err *err)
 static int start(struct launch *l, struct box *b, struct err *err)
 {
 	/* A warm interpreter's box begins with what the interpreter sees. */
-	bool has_own = b->disk || b->has_room || sysdirs_are_for(l, &b->tmpl->spec);
+	bool has_own = b->disk || sysdirs_are_for(l, &b->tmpl->spec);
 	int r = has_own ? -EAGAIN : start_by(l, b, zygote_spawn, err);
 
 	return r == -EAGAIN ? start_plain(l, b, err) : r;

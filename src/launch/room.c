@@ -166,6 +166,9 @@ int room_make(struct launch *l, struct box *b, struct err *err)
 	dir = btrfs_make_subvolume(l->rooms.rooms, b->id, b->plan.limits.disk_bytes, err);
 	if (dir < 0)
 		return dir;
+	/* A box that makes its user namespace first has no other rights to it. */
+	if (fchown(dir, b->plan.uid_base, b->plan.uid_base) < 0)
+		return err_sys(err, errno, "owner of a box's room");
 	if (setns(l->view_ns, CLONE_NEWNS) < 0)
 		return err_sys(err, errno, "enter the machine's mounts");
 	tree = mounts_clone(l->rooms.rooms, b->id, 0, err);
@@ -175,6 +178,17 @@ int room_make(struct launch *l, struct box *b, struct err *err)
 	if (r == 0)
 		b->room_fd = TAKE_FD(tree);
 	return r;
+}
+
+int room_renew(struct launch *l, struct box *b, struct err *err)
+{
+	int r;
+
+	if (!b->has_room)
+		return 0;
+	b->room_fd = fd_close(b->room_fd);
+	r = btrfs_remove_subvolume(l->rooms.rooms, b->id, err); /* there is next to nothing in it */
+	return r < 0 ? r : room_make(l, b, err);
 }
 
 void room_drop(struct launch *l, struct box *b)

@@ -30,6 +30,8 @@ int rooms_open(struct launch *l, uint64_t bytes, struct err *err);
 void rooms_close(struct launch *l);
 /* For a new box, if rooms are in use; else nothing. b->room_fd: a detached mount of it. */
 int room_make(struct launch *l, struct box *b, struct err *err);
+/* The same once more: whoever was to build the box has left something in the first. */
+int room_renew(struct launch *l, struct box *b, struct err *err);
 /* The box has ended. */
 void room_drop(struct launch *l, struct box *b);
 /* Has rooms removed whose boxes have ended: many at once, or when there is calm. True when a job

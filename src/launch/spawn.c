@@ -316,6 +316,5 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 		return err_sys(err, (int)pid, "new process with its namespaces");
 	b->pid = (pid_t)pid;
 	b->cell.user_ns = fd_close(b->cell.user_ns); /* kept by the box */
-	b->room_fd = fd_close(b->room_fd);
 	return 0;
 }

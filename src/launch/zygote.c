@@ -311,7 +311,8 @@ static int send_make(struct launch *l, struct zygote *z, struct box *b, int chil
 	struct zygote_make make = { .plan = b->plan };
 	_close_ int tree = copy_tree(l, b->tmpl, err);
 	_close_ int dev = tree < 0 || l->rootless ? -1 : template_make_dev(err);
-	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree, dev };
+	int fds[ZYGOTE_FDS] = { child_sock, l->init_fd, tree, dev, b->room_fd };
+	size_t nfds = dev < 0 ? ZYGOTE_DEV : b->room_fd < 0 ? ZYGOTE_ROOM : ZYGOTE_FDS;
 	ssize_t n;
 
 	if (tree < 0)
@@ -322,7 +323,7 @@ static int send_make(struct launch *l, struct zygote *z, struct box *b, int chil
 		return err_sys(err, errno, "control socket");
 	make.plan.nested = 1;
 	memcpy(make.filter, b->plan.filter, b->plan.filter_len * sizeof(make.filter[0]));
-	n = fd_send(z->sock, &make, sizeof(make), fds, dev < 0 ? ZYGOTE_DEV : ZYGOTE_FDS);
+	n = fd_send(z->sock, &make, sizeof(make), fds, nfds);
 	return n < 0 ? err_sys(err, (int)n, "warm Python") : 0;
 }
 

@@ -24,8 +24,8 @@ struct template;
 #define ZYGOTE_LIB_FD 4
 
 /* What the launcher sends for each box, with its descriptors. */
-/* The last one comes only from a privileged launcher. */
-enum zygote_fd { ZYGOTE_SOCK, ZYGOTE_INIT, ZYGOTE_TREE, ZYGOTE_DEV, ZYGOTE_FDS };
+/* The last two come only from a privileged launcher, the very last only where boxes have rooms. */
+enum zygote_fd { ZYGOTE_SOCK, ZYGOTE_INIT, ZYGOTE_TREE, ZYGOTE_DEV, ZYGOTE_ROOM, ZYGOTE_FDS };
 struct zygote_make {
 	struct box_plan plan;
 	struct sock_filter filter[SECCOMP_INSN_MAX];

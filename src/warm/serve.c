@@ -143,6 +143,7 @@ static _Noreturn void make_box(struct python *py, struct job *j)
 	(void)close(SERVE_FD);
 	j->make.plan.init_fd = j->fds[ZYGOTE_INIT];
 	j->make.plan.dev_fd = j->fds[ZYGOTE_DEV] < 0 ? 0 : j->fds[ZYGOTE_DEV];
+	j->make.plan.room_fd = j->fds[ZYGOTE_ROOM] < 0 ? 0 : j->fds[ZYGOTE_ROOM];
 	j->make.plan.filter = j->make.filter;
 	if (make_namespaces(j, &err) < 0)
 		give_up(j, &err);
