@@ -17,16 +17,16 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "e2b/handlers.h"
+#include "e2b/note.h"
 #include "e2b/refuse.h"
 #include "e2b/target.h"
 #include "e2b/token.h"
 #include "net/http.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
-#include "json/jv.h"
 #include "json/jw.h"
 
-#define HOST_MAX 255
+#define HOST_MAX (NOTE_HOST_MAX + 5) /* with a port in the mark's place */
 
 /* What a sandbox says of its ports. */
 struct policy {
@@ -53,22 +53,15 @@ static void set_host(struct policy *p, const char *mask, uint16_t port)
 static void read_policy(const struct api_call *c, const struct sandbox_info *info,
 			struct policy *ret)
 {
-	struct jv_doc *doc = NULL;
-	struct jv network;
-	const char *mask;
+	struct note_traffic said;
 
+	note_traffic(info->note, &said);
+	*ret = (struct policy){ 0 };
 	/* One that was not made by this protocol has the ports that its owner exposes. */
-	*ret = (struct policy){ .is_public = info->note[0] != '\0' };
-	if (jv_parse(info->note, strlen(info->note), SANDBOX_NOTE_MAX, &doc, NULL) == 0) {
-		network = jv_get(jv_root(doc), "network");
-		(void)jv_bool(jv_get(network, "allowPublicTraffic"), &ret->is_public);
-		mask = jv_text(jv_get(network, "maskRequestHost"));
-		if (mask)
-			set_host(ret, mask, c->box_port);
-	}
-	(void)jv_free(doc);
-	if (!c->api->deps.config->e2b_public_ports)
-		ret->is_public = false;
+	ret->is_public =
+		said.is_public && info->note[0] != '\0' && c->api->deps.config->e2b_public_ports;
+	if (said.mask_host[0])
+		set_host(ret, said.mask_host, c->box_port);
 }
 
 /* ---- what goes wrong ---- */

@@ -4,7 +4,10 @@
 
 #include "api/call.h"
 #include "api/problem.h"
+#include "base/arena.h"
 #include "base/str.h"
+#include "e2b/templates.h"
+#include "net/http.h"
 #include "sandbox/objects.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/template.h"
@@ -43,6 +46,22 @@ struct object *template_names_snapshot(struct api_call *c, const char *name)
 			    c->who.owner);
 }
 
+/* "team/name:default" and the like, of the caller's or of E2B's own. */
+static bool find_by_ref(struct api_call *c, const char *name, struct sandbox_request *req)
+{
+	struct template_ref ref;
+	const struct object *o;
+
+	if (!template_ref_parse(name, &ref))
+		return false;
+	o = template_ref_find(c, &ref);
+	if (o) /* in the arena: it must not go while the sandbox is made */
+		req->template = arena_strndup(http_arena(c->http), o->name, strlen(o->name));
+	else
+		req->template = ref.tag[0] ? NULL : template_names_own(ref.name);
+	return req->template != NULL;
+}
+
 bool template_names_find(struct api_call *c, const char *name, struct sandbox_request *req)
 {
 	const char *own = template_names_own(name);
@@ -50,7 +69,8 @@ bool template_names_find(struct api_call *c, const char *name, struct sandbox_re
 
 	req->template = own ? own : name;
 	if (template_find(req->template) ||
-	    template_own_find(c->api->deps.sandboxes, c->who.owner, req->template))
+	    template_own_find(c->api->deps.sandboxes, c->who.owner, req->template) ||
+	    find_by_ref(c, name, req))
 		return true;
 	snapshot = template_names_snapshot(c, name);
 	if (!snapshot) {

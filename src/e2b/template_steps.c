@@ -12,6 +12,7 @@
 #include "net/http.h"
 #include "sandbox/build.h"
 #include "sandbox/build_files.h"
+#include "sandbox/sandbox.h"
 
 #define SHELL "/bin/bash"
 
@@ -30,8 +31,9 @@ static const char copy_script[] =
 	"esac; fi\n"
 	"mk() { [ -d \"$1\" ] || { mkdir -p -- \"$1\"; chown -- \"$owner:\" \"$1\"; }; }\n"
 	"shopt -s nullglob dotglob; IFS=\n"
-	"found=(); if [ -e \"$1\" ] || [ -L \"$1\" ]; then found=(\"$1\"); else found=($1); fi\n"
-	"if [ ${#found[@]} -eq 0 ]; then echo \"COPY: there is no '$1'\" >&2; exit 1; fi\n"
+	"found=(\"$1\"); [ -e \"$1\" ] || [ -L \"$1\" ] || found=($1)\n"
+	"if [ ! -e \"${found[0]}\" ] && [ ! -L \"${found[0]}\" ]; then echo \"COPY: there is no "
+	"'$1'\" >&2; exit 1; fi\n"
 	"for one in \"${found[@]}\"; do\n"
 	"if [ -d \"$one\" ] && [ ! -L \"$one\" ]; then\n"
 	"  mk \"$to\"; all=(\"$one\"/*); [ ${#all[@]} -eq 0 ] || cp -a -- \"${all[@]}\" \"$to\"\n"
@@ -197,18 +199,16 @@ static const char *own_image(const char *image)
 bool template_base_find(struct api_call *c, const char *template, const char *image,
 			struct build_wish *wish)
 {
-	const struct object *snapshot;
+	struct sandbox_request found = { 0 };
 
-	wish->snapshot = "";
+	wish->from = wish->snapshot = "";
 	if (!template && !image)
 		template = "base";
+	if (template && !template_names_find(c, template, &found))
+		return false;
 	if (template) {
-		wish->from = template_names_own(template);
-		snapshot = wish->from ? NULL : template_names_snapshot(c, template);
-		if (snapshot)
-			wish->snapshot = snapshot->id;
-		if (!wish->from) /* whether it is there the service says */
-			wish->from = snapshot ? "" : template;
+		wish->from = found.template;
+		wish->snapshot = found.snapshot ? found.snapshot : "";
 		return true;
 	}
 	wish->from = own_image(image);

@@ -66,20 +66,27 @@ static bool is_version_of(const struct object *o, const char *owner, const char 
 	return strcmp(o->owner, owner) == 0 && strncmp(o->name, name, n) == 0 && o->name[n] == ':';
 }
 
-static bool has_made(const struct object *o, const void *arg)
+struct maker { /* of a version: the newest, as numbers are given anew when all were deleted */
+	const struct object *version, *build;
+};
+
+static void look_for_maker(void *user, struct object *o)
 {
-	const struct object *version = arg;
+	struct maker *m = user;
 	const struct build *b = o->data;
 
-	return strcmp(o->owner, version->owner) == 0 && strcmp(b->template, version->name) == 0;
+	if (strcmp(o->owner, m->version->owner) == 0 &&
+	    strcmp(b->template, m->version->name) == 0 &&
+	    (!m->build || o->created_ms >= m->build->created_ms))
+		m->build = o;
 }
 
 const char *template_build_id(struct api_call *c, const struct object *version)
 {
-	const struct object *o = objects_search(
-		sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD), has_made, version);
+	struct maker m = { .version = version };
 
-	return o ? o->id : version->id;
+	objects_each(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD), look_for_maker, &m);
+	return m.build ? m.build->id : version->id;
 }
 
 /* The version that the path names; NULL after 404. */
