@@ -108,7 +108,8 @@ void e2b_snapshot_create(struct api_call *c)
 		return;
 	for (size_t i = 0; body->name && body->name[i]; i++) /* fits: the body's table */
 		name[i] = (char)tolower((unsigned char)body->name[i]);
-	snapshot_create(sb, name, taken, c);
+	snapshot_replace(sb, name, taken,
+			 c); /* to them a name has builds, of which the last counts */
 }
 
 struct wanted {

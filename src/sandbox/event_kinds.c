@@ -25,6 +25,7 @@ static const struct event_kind table[] = {
 	{ "port.opened", "sandbox, port, public" },
 	{ "port.closed", "sandbox, port" },
 	{ "snapshot.created", "name" },
+	{ "snapshot.updated", "another has taken its place: name" },
 	{ "snapshot.deleted", "name" },
 	{ "volume.created", "name" },
 	{ "volume.deleted", "name" },

@@ -133,6 +133,7 @@ struct snapshot_op {
 	struct sandbox *sb;  /* owned reference */
 	struct layers chain; /* held until the object does */
 	char name[SANDBOX_NAME_MAX + 1];
+	bool replaces; /* one of that name, if there is one by then */
 	object_cb cb;
 	void *user;
 };
@@ -157,6 +158,22 @@ static void on_put(void *user, struct object *o, const struct err *err)
 	finish(user, o, err);
 }
 
+/* One that is replaced is there, as it was, until the store has the other. */
+static void put(struct snapshot_op *op, const char *text)
+{
+	struct objects *t = op->sb->all->objects[OBJECTS_SNAPSHOT];
+	const struct object *old =
+		op->replaces && op->name[0] ? objects_by_name(t, op->sb->owner, op->name) : NULL;
+
+	if (old)
+		objects_change(t, old->id, old->state, text, on_put, op);
+	else
+		objects_add(t,
+			    &(struct object_put){
+				    .owner = op->sb->owner, .name = op->name, .text = text },
+			    on_put, op);
+}
+
 static void on_layer(void *user, const struct layers *chain, const struct layer_info *info,
 		     const struct err *err)
 {
@@ -172,12 +189,10 @@ static void on_layer(void *user, const struct layers *chain, const struct layer_
 		return;
 	}
 	op->chain = *chain;
-	objects_add(sb->all->objects[OBJECTS_SNAPSHOT],
-		    &(struct object_put){ .owner = sb->owner, .name = op->name, .text = b.data },
-		    on_put, op);
+	put(op, b.data);
 }
 
-void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *user)
+static void take(struct sandbox *sb, const char *name, bool replaces, object_cb cb, void *user)
 {
 	struct objects *t = sb->all->objects[OBJECTS_SNAPSHOT];
 	struct snapshot_op *op = NULL;
@@ -185,7 +200,7 @@ void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *u
 	int r = check_name(name, &err);
 
 	/* Before the box is bothered. */
-	if (r == 0 && name[0] != '\0' && objects_by_name(t, sb->owner, name))
+	if (r == 0 && !replaces && name[0] != '\0' && objects_by_name(t, sb->owner, name))
 		r = err_set(&err, EEXIST, "name: '%s' is taken", name);
 	if (r == 0 && !(op = calloc(1, sizeof(*op))))
 		(void)err_sys(&err, ENOMEM, "snapshot");
@@ -195,9 +210,20 @@ void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *u
 	}
 	op->sb = sandbox_ref(sb);
 	(void)str_copy(op->name, sizeof(op->name), name);
+	op->replaces = replaces;
 	op->cb = cb;
 	op->user = user;
 	op->pending.drop = drop_op;
 	list_push_back(&sb->all->pending, &op->pending.node);
 	layer_take(sb, 0, on_layer, op);
+}
+
+void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *user)
+{
+	take(sb, name, false, cb, user);
+}
+
+void snapshot_replace(struct sandbox *sb, const char *name, object_cb cb, void *user)
+{
+	take(sb, name, true, cb, user);
 }

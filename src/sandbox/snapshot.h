@@ -28,6 +28,8 @@ extern const struct object_kind snapshot_kind;
 /* Answers when it is in the store. EBUSY (the state; another is being taken), EEXIST (the name),
  * EOPNOTSUPP (this machine cannot), and the launcher's. */
 void snapshot_create(struct sandbox *sb, const char *name, object_cb cb, void *user);
+/* The same, but one of that name becomes this: its id stays. */
+void snapshot_replace(struct sandbox *sb, const char *name, object_cb cb, void *user);
 
 struct fork_request { /* borrowed for the call */
 	uint32_t count;

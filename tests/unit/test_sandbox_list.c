@@ -235,10 +235,58 @@ static void the_registry_may_go_while_everything_is_on_its_way(void **state)
 	rig_close(&rig);
 }
 
+static bool is_not(void *user, const struct sandbox *sb)
+{
+	return strcmp(sb->name, user) != 0;
+}
+
+static void lists_go_from_the_oldest_on_and_from_a_time_on(void **state)
+{
+	struct sandbox_filter f = { .owner = "ann", .limit = 2, .oldest_first = true };
+	char want[] = "abcde", id[ID_LEN + 1];
+	struct sandbox_rig rig;
+	struct listed l = { 0 };
+	size_t at = 0;
+
+	(void)state;
+	rig_open(&rig);
+	for (int c = 'a'; c < 'f'; c++) {
+		(void)rig_create(&rig, (char[]){ (char)c, '\0' });
+		rig_pass(&rig, 10);
+	}
+	do {
+		sandbox_list(rig.all, &f, on_list, &l);
+		rig_run(&rig);
+		for (size_t i = 0; i < l.n; i++)
+			assert_int_equal(l.names[i][0], want[at++]);
+		memcpy(id, l.last_id, sizeof(id));
+		f.before_ms = l.last_ms;
+		f.before_id = id;
+	} while (l.more);
+	assert_int_equal(at, 5);
+	f = (struct sandbox_filter){ .owner = "ann", .limit = 10, .created_after = l.last_ms };
+	sandbox_list(rig.all, &f, on_list, &l);
+	rig_run(&rig);
+	assert_int_equal(l.n, 1); /* that moment is part of it */
+	assert_string_equal(l.names[0], "e");
+	f = (struct sandbox_filter){
+		.owner = "ann", .limit = 10, .also = is_not, .also_user = (char[]){ "c" }
+	};
+	sandbox_list(rig.all, &f, on_list, &l);
+	rig_run(&rig);
+	assert_int_equal(l.n, 4);
+	f.states = 1u << SANDBOX_STOPPED; /* the store knows nothing of such questions */
+	sandbox_list(rig.all, &f, on_list, &l);
+	rig_run(&rig);
+	assert_int_equal(l.err.code, EINVAL);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_newest_first_in_pages_and_filtered),
+		cmocka_unit_test(lists_go_from_the_oldest_on_and_from_a_time_on),
 		cmocka_unit_test(lists_of_ended_ones_come_from_the_store),
 		cmocka_unit_test(one_is_found_alive_or_ended_by_its_owner_only),
 		cmocka_unit_test(a_pool_is_asked_for_by_its_template),

@@ -172,6 +172,48 @@ static void a_snapshot_that_fails_leaves_nothing(void **state)
 	rig_close(&rig);
 }
 
+static struct kept replace(struct sandbox_rig *rig, struct sandbox *sb, const char *name)
+{
+	struct kept k = { 0 };
+
+	snapshot_replace(sb, name, on_kept, &k);
+	rig_run(rig);
+	assert_int_equal(k.calls, 1);
+	return k;
+}
+
+static void a_snapshot_takes_anothers_place_or_leaves_it_as_it_was(void **state)
+{
+	struct sandbox_rig rig;
+	struct kept first, second;
+	struct sandbox *sb;
+	char layer[ID_LEN + 1];
+	struct object *o;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "a");
+	first = replace(&rig, sb, "one"); /* there is none: it is made */
+	assert_int_equal(first.err.code, 0);
+	o = objects_find(rig.all->objects[OBJECTS_SNAPSHOT], first.id, "ann");
+	memcpy(layer, ((struct snapshot *)o->data)->layers.ids[0], sizeof(layer));
+	rig.faults.fail_in = 1;
+	rig.faults.fail_with = ENOSPC;
+	assert_int_equal(replace(&rig, sb, "one").err.code, ENOSPC);
+	o = objects_find(rig.all->objects[OBJECTS_SNAPSHOT], first.id, "ann");
+	assert_string_equal(((struct snapshot *)o->data)->layers.ids[0], layer);
+	assert_int_equal(count_layers(&rig), 1);
+	second = replace(&rig, sb, "one");
+	assert_int_equal(second.err.code, 0);
+	assert_string_equal(second.id, first.id);
+	assert_int_equal(count_layers(&rig), 1); /* the other's is nobody's any more */
+	assert_int_equal(replace(&rig, sb, "").err.code, 0);
+	assert_int_equal(replace(&rig, sb, "").err.code,
+			 0); /* without a name nothing is replaced */
+	assert_int_equal(count_layers(&rig), 3);
+	rig_close(&rig);
+}
+
 struct forked {
 	int calls;
 	size_t n;
@@ -355,6 +397,7 @@ int main(void)
 		cmocka_unit_test(snapshots_and_their_layers_are_there_after_a_restart),
 		cmocka_unit_test(a_layer_that_nobody_names_is_dropped_at_a_start),
 		cmocka_unit_test(a_snapshot_that_fails_leaves_nothing),
+		cmocka_unit_test(a_snapshot_takes_anothers_place_or_leaves_it_as_it_was),
 		cmocka_unit_test(forks_share_one_layer_and_the_last_one_takes_it_along),
 		cmocka_unit_test(when_one_fork_fails_none_is_left),
 		cmocka_unit_test(a_stopped_sandbox_has_no_box_and_its_time_stands_still),

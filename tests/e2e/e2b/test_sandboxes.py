@@ -407,7 +407,7 @@ def test_a_network_is_said_anew(control, made):
     control.ask("PUT", f"/sandboxes/{ident}/network", {"allowOut": ["8.8.8.8"]}).must(204)
     info = control.info(ident)
     assert info["network"] == {"allowOut": ["8.8.8.8"], "maskRequestHost": "host.test"}
-    assert info["allowInternetAccess"] is True
+    assert info["allowInternetAccess"] is False  # the operator lets nobody out
     control.ask("PUT", f"/sandboxes/{ident}/network", {"allow_internet_access": False}).must(204)
     info = control.info(ident)
     assert info["network"] == {"maskRequestHost": "host.test"} and info["allowInternetAccess"] is False
@@ -488,6 +488,10 @@ def test_snapshots_are_templates(control, made):
         again = made(templateID=template)
         assert run(control.envd(again), "grep -q kept kept") == 0
         control.kill(again["sandboxID"])
+    assert run(control.envd(box), "echo newer > kept") == 0
+    assert control.ask("POST", f"/sandboxes/{box['sandboxID']}/snapshots", {"name": "snap-one"}).must(201).json == named
+    again = made(templateID="snap-one")
+    assert run(control.envd(again), "grep -q newer kept") == 0
     for snapshot in (plain, named):
         control.ask("DELETE", f"/templates/{snapshot['snapshotID']}").must(204)
         error(control.ask("DELETE", f"/templates/{snapshot['snapshotID']}"), 404, "")
