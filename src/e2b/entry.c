@@ -106,3 +106,24 @@ void entry_json(struct jw *w, const struct guest_entry *e)
 		jw_str_field(w, "symlinkTarget", e->target[0] ? e->target : e->path);
 	entry_metadata_json(w, e);
 }
+
+void entry_event_json(struct jw *w, enum guest_event event, const char *path,
+		      const struct guest_entry *entry)
+{
+	static const char *const types[] = {
+		[EVENT_CREATE] = "EVENT_TYPE_CREATE", [EVENT_WRITE] = "EVENT_TYPE_WRITE",
+		[EVENT_REMOVE] = "EVENT_TYPE_REMOVE", [EVENT_RENAME] = "EVENT_TYPE_RENAME",
+		[EVENT_CHMOD] = "EVENT_TYPE_CHMOD",   [EVENT_OVERFLOW] = "EVENT_TYPE_UNSPECIFIED",
+	};
+
+	jw_object_begin(w);
+	jw_str_field(w, "name", path[0] ? path : ".");
+	jw_str_field(w, "type", types[event]);
+	if (entry) {
+		jw_key(w, "entry");
+		jw_object_begin(w);
+		entry_json(w, entry);
+		jw_object_end(w);
+	}
+	jw_object_end(w);
+}

@@ -19,3 +19,7 @@ const char *entry_name(const char *path); /* its last part, of a whole and clean
 void entry_json(struct jw *w, const struct guest_entry *e);
 /* "metadata": {...}, unless there is none. */
 void entry_metadata_json(struct jw *w, const struct guest_entry *e);
+/* What has happened to one, as an object {"name":..., "type":...[, "entry":{...}]}; entry may be
+ * NULL. */
+void entry_event_json(struct jw *w, enum guest_event event, const char *path,
+		      const struct guest_entry *entry);

@@ -1,6 +1,4 @@
 /* filesystem.Filesystem: WatchDir, which streams, and watchers that are asked now and then. */
-#include "e2b/filesystem_watch.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -26,27 +24,6 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ENTRY_BYTES_MAX (64u << 10)
 #define PENDING_MAX (1u << 20) /* events that a client does not read */
-
-void watch_event_json(struct jw *w, enum guest_event event, const char *path,
-		      const struct guest_entry *entry)
-{
-	static const char *const types[] = {
-		[EVENT_CREATE] = "EVENT_TYPE_CREATE", [EVENT_WRITE] = "EVENT_TYPE_WRITE",
-		[EVENT_REMOVE] = "EVENT_TYPE_REMOVE", [EVENT_RENAME] = "EVENT_TYPE_RENAME",
-		[EVENT_CHMOD] = "EVENT_TYPE_CHMOD",   [EVENT_OVERFLOW] = "EVENT_TYPE_UNSPECIFIED",
-	};
-
-	jw_object_begin(w);
-	jw_str_field(w, "name", path[0] ? path : ".");
-	jw_str_field(w, "type", types[event]);
-	if (entry) {
-		jw_key(w, "entry");
-		jw_object_begin(w);
-		entry_json(w, entry);
-		jw_object_end(w);
-	}
-	jw_object_end(w);
-}
 
 /* ---- what is asked ---- */
 
@@ -221,7 +198,7 @@ static void on_event(void *user, enum guest_event event, const char *path)
 		return end(w, CONNECT_DATA_LOSS, "more has happened than could be told");
 	jw_object_begin(&j);
 	jw_key(&j, "filesystem");
-	watch_event_json(&j, event, path, w->entry);
+	entry_event_json(&j, event, path, w->entry);
 	w->entry = NULL;
 	if (!send_message(w, &j, at))
 		end(w, CONNECT_DATA_LOSS, "out of memory");
@@ -394,7 +371,7 @@ static struct watcher *find(struct api_call *c)
 
 static void tell(void *user, const struct watcher_event *e)
 {
-	watch_event_json(user, e->event, e->path, e->entry);
+	entry_event_json(user, e->event, e->path, e->entry);
 }
 
 static void get_events(struct api_call *c)

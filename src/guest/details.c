@@ -84,6 +84,7 @@ static void find_target(struct details *d, const struct fileop *op, struct guest
 	size_t n;
 
 	e->real_type = ENTRY_OTHER;
+	e->real_mode = 0;
 	e->target = "";
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
