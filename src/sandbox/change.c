@@ -176,37 +176,31 @@ void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user)
 
 /* ---- patch ---- */
 
-static void apply_life(struct sandbox *sb, const struct sandbox_patch *p)
+/* What may be asked for; 0, or why not. */
+static int check_patch(const struct sandbox *sb, const struct sandbox_patch *p, struct err *err)
 {
-	if (p->has_on_timeout)
-		sb->life.on_timeout = p->life.on_timeout;
-	if (p->has_auto_resume)
-		sb->life.auto_resume = p->life.auto_resume;
-}
-
-/* 0, or why not; nothing is changed then. */
-static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *err)
-{
-	_free_ char *note = NULL;
-	struct pairs metadata = { 0 };
 	int r = p->has_timeout ? check_timeout(&sb->all->settings, p->timeout_ms, err) : 0;
 
-	if (r < 0)
-		return r;
-	if (p->has_timeout && p->timeout_ms == 0)
-		return err_set(err, EINVAL, "timeout: want more than 0");
-	if (p->note && check_note(p->note, err) < 0)
-		return -EINVAL;
-	note = p->note ? strdup(p->note) : NULL;
-	if (p->note && !note)
-		return err_sys(err, ENOMEM, "note");
-	if (p->has_metadata) {
+	if (r == 0 && p->has_timeout && p->timeout_ms == 0)
+		r = err_set(err, EINVAL, "timeout: want more than 0");
+	if (r == 0 && p->has_metadata)
 		r = check_metadata(p->metadata, p->n_metadata, err);
-		if (r < 0)
-			return r;
-		r = pairs_copy(p->metadata, p->n_metadata, &metadata);
-		if (r < 0)
-			return err_sys(err, r, "metadata");
+	if (r == 0 && p->note)
+		r = check_note(p->note, err);
+	return r;
+}
+
+/* -ENOMEM: nothing is changed then. */
+static int replace_texts(struct sandbox *sb, const struct sandbox_patch *p)
+{
+	_free_ char *note = p->note ? strdup(p->note) : NULL;
+	struct pairs metadata = { 0 };
+
+	if (p->note && !note)
+		return -ENOMEM;
+	if (p->has_metadata) {
+		if (pairs_copy(p->metadata, p->n_metadata, &metadata) < 0)
+			return -ENOMEM;
 		pairs_done(&sb->metadata);
 		sb->metadata = metadata;
 	}
@@ -214,7 +208,22 @@ static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *
 		free(sb->note);
 		sb->note = TAKE(note);
 	}
-	apply_life(sb, p);
+	return 0;
+}
+
+/* 0, or why not; nothing is changed then. */
+static int apply(struct sandbox *sb, const struct sandbox_patch *p, struct err *err)
+{
+	int r = check_patch(sb, p, err);
+
+	if (r < 0)
+		return r;
+	if (replace_texts(sb, p) < 0)
+		return err_sys(err, ENOMEM, "metadata");
+	if (p->has_on_timeout)
+		sb->life.on_timeout = p->life.on_timeout;
+	if (p->has_auto_resume)
+		sb->life.auto_resume = p->life.auto_resume;
 	if (p->has_timeout) {
 		sb->timeout_ms = p->timeout_ms;
 		if (state_stands_still(sb->state))

@@ -140,6 +140,14 @@ static bool is_behind(const struct sandbox *sb, const struct sandbox_filter *f)
 	return f->oldest_first ? order < 0 : order > 0;
 }
 
+static bool has_pairs(const struct sandbox *sb, const struct sandbox_filter *f)
+{
+	for (size_t i = 0; i < f->n_metadata; i++)
+		if (!has_pair(&sb->metadata, &f->metadata[i]))
+			return false;
+	return true;
+}
+
 static bool matches(const struct sandbox *sb, const struct sandbox_filter *f)
 {
 	/* One being created is announced by its answer only: it may yet leave nothing. */
@@ -151,10 +159,8 @@ static bool matches(const struct sandbox *sb, const struct sandbox_filter *f)
 	    (f->template && strcmp(sb->template, f->template) != 0) ||
 	    (f->name && strcmp(sb->name, f->name) != 0))
 		return false;
-	for (size_t i = 0; i < f->n_metadata; i++)
-		if (!has_pair(&sb->metadata, &f->metadata[i]))
-			return false;
-	return sb->created_ms >= f->created_after && (!f->also || f->also(f->also_user, sb));
+	return has_pairs(sb, f) && sb->created_ms >= f->created_after &&
+	       (!f->also || f->also(f->also_user, sb));
 }
 
 static int newest_first(const void *a, const void *b)
