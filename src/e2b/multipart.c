@@ -38,28 +38,49 @@ static struct str behind(struct str s, size_t n)
 	return (struct str){ s.data + n, s.len - n };
 }
 
-/* A value up to ";" or in quotes, into dst ("": it does not fit, *ret is then -E2BIG); the rest. */
-static struct str take_value(struct str s, char *dst, size_t size, int *ret)
+/* Adds a byte; what does not fit, and a NUL, sticks in *ret. */
+static void put_byte(char *dst, size_t size, size_t *n, char c, int *ret)
 {
-	bool is_quoted = s.len > 0 && s.data[0] == '"';
-	size_t i = is_quoted, n = 0;
+	if (c == '\0')
+		*ret = -EBADMSG;
+	else if (*n + 1 >= size)
+		*ret = -E2BIG;
+	else
+		dst[(*n)++] = c;
+}
 
-	for (; i < s.len && (is_quoted ? s.data[i] != '"' : s.data[i] != ';'); i++) {
-		if (is_quoted && s.data[i] == '\\' && i + 1 < s.len && s.data[i + 1] != '\0' &&
+/* Behind the first quote. A backslash takes the meaning of what it stands before, where that has
+ * one.
+ */
+static struct str take_quoted(struct str s, char *dst, size_t size, int *ret)
+{
+	size_t i = 0, n = 0;
+
+	for (; *ret == 0 && i < s.len && s.data[i] != '"'; i++) {
+		if (s.data[i] == '\\' && i + 1 < s.len && s.data[i + 1] != '\0' &&
 		    strchr(SPECIALS, s.data[i + 1]))
 			i++;
-		if (n + 1 >= size || s.data[i] == '\0') {
-			*ret = n + 1 >= size ? -E2BIG : -EBADMSG;
-			return (struct str){ "", 0 };
-		}
-		dst[n++] = s.data[i];
+		put_byte(dst, size, &n, s.data[i], ret);
 	}
-	if (is_quoted && i == s.len)
+	if (*ret == 0 && i == s.len)
 		*ret = -EBADMSG; /* it does not end */
-	while (!is_quoted && n > 0 && strchr(BLANKS, dst[n - 1]))
+	dst[n] = '\0';
+	return *ret < 0 ? s : behind(s, i + 1);
+}
+
+/* A value up to ";" or in quotes, into dst; what is behind it. *ret: -E2BIG, -EBADMSG. */
+static struct str take_value(struct str s, char *dst, size_t size, int *ret)
+{
+	size_t i = 0, n = 0;
+
+	if (s.len > 0 && s.data[0] == '"')
+		return take_quoted(behind(s, 1), dst, size, ret);
+	for (; *ret == 0 && i < s.len && s.data[i] != ';'; i++)
+		put_byte(dst, size, &n, s.data[i], ret);
+	while (n > 0 && strchr(BLANKS, dst[n - 1]))
 		n--;
 	dst[n] = '\0';
-	return behind(s, i + (is_quoted && i < s.len));
+	return behind(s, i);
 }
 
 /* The parameter of that name behind the first ";"; without it dst stays as it is. 0 or -errno. */
