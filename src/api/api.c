@@ -16,6 +16,7 @@
 #include "api/health.h"
 #include "api/keys.h"
 #include "api/limits.h"
+#include "api/network.h"
 #include "api/packages.h"
 #include "api/problem.h"
 #include "api/proxy.h"
@@ -89,6 +90,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
 	api->buckets = buckets_create(BUCKETS_MAX);
 	list_init(&api->installs);
+	list_init(&api->networks);
 	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
 	if (!api->failures || !api->buckets || !api->proxies || !api->ready)
@@ -120,6 +122,7 @@ struct api *api_free(struct api *api)
 	keys_forget(api);
 	users_forget(api);
 	feed_forget(api);
+	network_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
 	packages_forget(api);

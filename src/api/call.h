@@ -50,6 +50,7 @@ struct api {
 	struct ready *ready;         /* owned: what is known about the store's health */
 	struct proxies *proxies;     /* owned: requests on their way to ports of sandboxes */
 	struct list installs;        /* struct install of packages.c */
+	struct list networks;        /* struct network of network.c */
 	struct build_network build_network; /* build_way.c */
 };
 

@@ -53,6 +53,7 @@ struct config {
 	/* of packages: the index, and further hosts that it names; none: not configured */
 	struct config_list registry_pip, registry_npm, registry_cargo, registry_go;
 	bool registry_allow_private;
+	bool internet, internet_allow_private; /* network.h */
 	/* an identity provider; NULL: none */
 	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
 	const char *jwt_owner_claim;

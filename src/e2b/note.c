@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/network.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -51,6 +52,15 @@ static int check_kind(const char *name, struct jv v, enum jv_kind want, const ch
 	return err_set(err, EINVAL, "network.%s: want %s", name, word);
 }
 
+static int check_terms(const struct network *n, struct err *err)
+{
+	struct network_terms terms = { .allow = n->allow_out, .deny = n->deny_out };
+	struct err why = { 0 };
+	int r = network_check(&terms, &why);
+
+	return r < 0 ? err_set(err, -r, "network: %s", why.text) : 0;
+}
+
 static int check_network(struct jv v, struct arena *a, struct err *err)
 {
 	struct jv_problem problem = { 0 };
@@ -70,7 +80,7 @@ static int check_network(struct jv v, struct arena *a, struct err *err)
 		r = check_kind("egressProxy", n.proxy, JV_OBJECT, "an object", err);
 	if (r == 0)
 		r = check_kind("httpsPorts", n.ports, JV_ARRAY, "a list", err);
-	return r;
+	return r < 0 ? r : check_terms(&n, err);
 }
 
 /* ---- writing ---- */
@@ -178,13 +188,15 @@ void note_write_template(struct jw *w, const char *note, const char *template)
 	(void)jv_free(doc);
 }
 
-void note_write_network(struct jw *w, const char *note)
+void note_write_network(struct jw *w, const char *note, bool has_way)
 {
 	struct jv_doc *doc = parse(note);
+	bool is_asked = true;
 
 	if (!doc)
 		return;
-	write_one(w, "allowInternetAccess", jv_get(jv_root(doc), "allowInternetAccess"));
+	(void)jv_bool(jv_get(jv_root(doc), "allowInternetAccess"), &is_asked);
+	jw_bool_field(w, "allowInternetAccess", has_way && is_asked);
 	write_one(w, "network", jv_get(jv_root(doc), "network"));
 	(void)jv_free(doc);
 }

@@ -29,8 +29,9 @@ int note_update(const char *note, struct jv update, struct arena *a, struct buf 
 
 /* "templateID", "alias": as it was asked for, or else what Holt calls it. */
 void note_write_template(struct jw *w, const char *note, const char *template);
-/* "allowInternetAccess" and "network", as far as they were said. */
-void note_write_network(struct jw *w, const char *note);
+/* "network", as far as it was said, and "allowInternetAccess" as it is: has_way, if the operator
+ * lets anybody out. */
+void note_write_network(struct jw *w, const char *note, bool has_way);
 /* Whether that is what it was made from. */
 bool note_is_of(const char *note, const char *template, const char *asked);
 

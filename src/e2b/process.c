@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "e2b/handlers.h"
+#include "e2b/network.h"
 #include "e2b/rpc.h"
 #include "e2b/target.h"
 #include "net/http.h"
@@ -23,6 +24,7 @@
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define VARIABLE "E2B_SANDBOX"
 #define VARIABLE_ID "E2B_SANDBOX_ID"
+#define OWN_VARIABLES 8 /* those two, and those of the proxy */
 #define PTY_ROWS 24
 #define PTY_COLS 80
 
@@ -42,6 +44,7 @@ struct start {
 	bool has_stdin;
 	/* Not of the message: */
 	const char *user;
+	struct exec_request req;
 };
 
 static const struct jv_field config_fields[] = {
@@ -49,7 +52,7 @@ static const struct jv_field config_fields[] = {
 	JV_FIELD("args", STRINGS, struct config, args, .flags = JV_NULLABLE,
 		 .max = GUEST_ARGS_MAX - 1, .text_max = PROCESS_ARG_MAX),
 	JV_FIELD("envs", PAIRS, struct config, envs, .flags = JV_NULLABLE,
-		 .max = SANDBOX_ENV_MAX - 2, .text_max = PROCESS_ARG_MAX),
+		 .max = SANDBOX_ENV_MAX - OWN_VARIABLES, .text_max = PROCESS_ARG_MAX),
 	JV_FIELD("cwd", STRING, struct config, cwd, .flags = JV_NULLABLE),
 };
 
@@ -61,21 +64,40 @@ static const struct jv_field start_fields[] = {
 	JV_FIELD("stdin", BOOL, struct start, has_stdin, .flags = JV_NULLABLE),
 };
 
-/* Also with what programs look for to know where they are. */
-static int fill_env(struct exec_request *req, const struct start *s, const char *id,
+static bool has_name(const struct sandbox_pair *env, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(env[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Also with what programs look for to know where they are, and where the way out is. The client's
+ * own stay as they are. */
+static int fill_env(struct exec_request *req, const struct start *s, const char *id, uint16_t proxy,
 		    struct arena *a)
 {
 	size_t n = s->process.envs.len;
-	struct sandbox_pair *env = arena_array(a, n + 2, sizeof(*env));
+	struct sandbox_pair *env = arena_array(a, n + OWN_VARIABLES, sizeof(*env));
 
 	if (!env)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		env[i] = (struct sandbox_pair){ s->process.envs.items[i].name,
 						s->process.envs.items[i].value };
-	env[n++] = (struct sandbox_pair){ VARIABLE, "true" };
-	env[n++] = (struct sandbox_pair){ VARIABLE_ID, id };
 	req->env = env;
+	if (!has_name(env, n, VARIABLE))
+		env[n++] = (struct sandbox_pair){ VARIABLE, "true" };
+	if (!has_name(env, n, VARIABLE_ID))
+		env[n++] = (struct sandbox_pair){ VARIABLE_ID, id };
+	for (const char *const *name = e2b_network_variables; proxy && *name; name++) {
+		const char *value = e2b_network_value(*name, proxy, a);
+
+		if (!value)
+			return -ENOMEM;
+		if (!has_name(env, n, *name))
+			env[n++] = (struct sandbox_pair){ *name, value };
+	}
 	req->n_env = n;
 	return 0;
 }
@@ -155,7 +177,7 @@ static bool plan(struct api_call *c, const struct start *s, struct exec_request 
 		rpc_fail(c, CONNECT_INVALID_ARGUMENT, "Connect-Timeout-Ms: want milliseconds");
 		return false;
 	}
-	if (fill_argv(req, &s->process, a) < 0 || fill_env(req, s, c->box_id, a) < 0) {
+	if (fill_argv(req, &s->process, a) < 0) {
 		rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
 		return false;
 	}
@@ -168,18 +190,31 @@ static bool plan(struct api_call *c, const struct start *s, struct exec_request 
 	return false;
 }
 
+/* Its way out is open, at this port, or it has none. */
+static void go(struct api_call *c, uint16_t proxy)
+{
+	struct start *s = c->body;
+	struct sandbox *sb = e2b_sandbox(c);
+
+	if (!sb)
+		return;
+	if (fill_env(&s->req, s, c->box_id, proxy, http_arena(c->http)) < 0)
+		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
+	if (call_stream_may_begin(c, c->box_id))
+		exec_start(sb, &s->req, started, c);
+}
+
 static void start(struct api_call *c)
 {
 	struct start *s = c->body;
-	struct exec_request req;
 	struct sandbox *sb;
 
 	s->user = rpc_user(c);
-	if (!s->user || !plan(c, s, &req))
+	if (!s->user || !plan(c, s, &s->req))
 		return;
 	sb = e2b_sandbox(c);
-	if (sb && call_stream_may_begin(c, c->box_id))
-		exec_start(sb, &req, started, c);
+	if (sb)
+		e2b_network_open(c, sb, go);
 }
 
 void e2b_process_start(struct api_call *c)
@@ -263,6 +298,14 @@ static void write_command(struct jw *w, struct jv content)
 	jw_array_end(w);
 }
 
+static bool is_own(const char *variable)
+{
+	for (const char *const *name = e2b_network_variables; *name; name++)
+		if (strcmp(variable, *name) == 0)
+			return true;
+	return strcmp(variable, VARIABLE) == 0 || strcmp(variable, VARIABLE_ID) == 0;
+}
+
 static void write_config(struct jw *w, const struct exec_info *info, struct jv content)
 {
 	struct jv cwd = jv_get(content, "cwd");
@@ -272,8 +315,7 @@ static void write_config(struct jw *w, const struct exec_info *info, struct jv c
 	jw_key(w, "envs");
 	jw_object_begin(w);
 	for (size_t i = 0; i < info->n_env; i++)
-		if (strcmp(info->env[i].name, VARIABLE) != 0 &&
-		    strcmp(info->env[i].name, VARIABLE_ID) != 0)
+		if (!is_own(info->env[i].name))
 			jw_str_field(w, info->env[i].name, info->env[i].value);
 	jw_object_end(w);
 	if (jv_kind(cwd) == JV_STRING)

@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "e2b/client.h"
 #include "e2b/handlers.h"
+#include "e2b/network.h"
 #include "e2b/note.h"
 #include "e2b/sandbox_bodies.h"
 #include "e2b/sandbox_json.h"
@@ -213,6 +214,13 @@ void e2b_sandbox_resume(struct api_call *c)
 
 /* ---- its network ---- */
 
+static void network_done(void *user, struct sandbox *sb, const struct err *err)
+{
+	if (!err)
+		e2b_network_changed(user, sb);
+	done(user, sb, err);
+}
+
 static void got_network(void *user, struct http_request *r, const char *data, size_t n)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -234,7 +242,7 @@ static void got_network(void *user, struct http_request *r, const char *data, si
 	(void)jv_free(doc);
 	if (code < 0)
 		return problem_reply(c, &err);
-	sandbox_patch(sb, &(struct sandbox_patch){ .note = buf_str(&b) }, done, c);
+	sandbox_patch(sb, &(struct sandbox_patch){ .note = buf_str(&b) }, network_done, c);
 }
 
 /* Taken as it is: what is absent is cleared, what is unknown stays away. */

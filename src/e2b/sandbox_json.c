@@ -151,7 +151,7 @@ void e2b_write_detail(struct api_call *c, struct jw *w, const struct sandbox_inf
 		write_token(c, w, "envdAccessToken", E2B_TOKEN_ENVD, info->id);
 		write_domain(c, w);
 		write_lifecycle(w, &info->life);
-		note_write_network(w, info->note);
+		note_write_network(w, info->note, c->api->deps.config->internet);
 	}
 	jw_object_end(w);
 }

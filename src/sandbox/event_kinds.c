@@ -52,7 +52,7 @@ static const struct event_kind table[] = {
 	{ SECURITY_PREFIX "auth_failed", "no key, or one that is not good: peer, method, route" },
 	{ SECURITY_PREFIX "denied", "a key that may not do that, or an object of another owner" },
 	{ SECURITY_PREFIX "limited", "more requests than allowed" },
-	{ SECURITY_PREFIX "egress_refused", "a package manager asked for another host" },
+	{ SECURITY_PREFIX "egress_refused", "a program asked for what its way out does not lead to" },
 	{ SECURITY_PREFIX "oom_killed", "an execution was ended for its memory: sandbox" },
 	{ SECURITY_PREFIX "timed_out", "an execution was ended for its time: sandbox" },
 	{ SECURITY_PREFIX "seccomp_killed", "an execution was ended for a system call: sandbox" },

@@ -136,7 +136,7 @@ static void assert_network(const char *note, const char *want)
 	struct jw w = jw_begin(&b);
 
 	jw_object_begin(&w);
-	note_write_network(&w, note);
+	note_write_network(&w, note, true);
 	jw_object_end(&w);
 	assert_int_equal(jw_end(&w), 0);
 	assert_string_equal(buf_str(&b), want);
@@ -168,6 +168,8 @@ static void what_is_no_network_is_named(void **state)
 		{ "{\"allowOut\":\"x\"}", "network.allowOut" },
 		{ "{\"denyOut\":[1]}", "network.denyOut" },
 		{ "{\"allowPublicTraffic\":\"no\"}", "network.allowPublicTraffic" },
+		{ "{\"allowOut\":[\"a b\"]}", "network: 'a b'" },
+		{ "{\"denyOut\":[\"a.test\"]}", "network: 'a.test'" },
 		{ "{\"maskRequestHost\":1}", "network.maskRequestHost" },
 		{ "{\"rules\":[]}", "network.rules" },
 		{ "{\"egressProxy\":\"p\"}", "network.egressProxy" },
@@ -202,9 +204,11 @@ static void a_network_has_its_limit(void **state)
 
 static void an_update_clears_what_goes_out_and_leaves_what_comes_in(void **state)
 {
-	_cleanup_(noted_done) struct noted n = note_of(
-		"{\"allowOut\":[\"a\"],\"denyOut\":[\"b\"],\"maskRequestHost\":\"h:${PORT}\"}", 1);
-	static const char update[] = "{\"denyOut\":[\"c\"],\"maskRequestHost\":\"other\"}";
+	_cleanup_(noted_done) struct noted n =
+		note_of("{\"allowOut\":[\"a\"],\"denyOut\":[\"192.0.2.0/"
+			"24\"],\"maskRequestHost\":\"h:${PORT}\"}",
+			1);
+	static const char update[] = "{\"denyOut\":[\"192.0.2.7\"],\"maskRequestHost\":\"other\"}";
 	struct jv_doc *doc = NULL;
 	struct buf b = { 0 };
 	struct note_traffic t;
@@ -213,7 +217,7 @@ static void an_update_clears_what_goes_out_and_leaves_what_comes_in(void **state
 	assert_int_equal(jv_parse(update, strlen(update), 1 << 20, &doc, NULL), 0);
 	assert_int_equal(note_update(buf_str(&n.note), jv_root(doc), n.arena, &b, &n.err), 0);
 	assert_network(buf_str(&b),
-		       "{\"allowInternetAccess\":true,\"network\":{\"denyOut\":[\"c\"],"
+		       "{\"allowInternetAccess\":true,\"network\":{\"denyOut\":[\"192.0.2.7\"],"
 		       "\"maskRequestHost\":\"h:${PORT}\"}}");
 	note_traffic(buf_str(&b), &t);
 	assert_true(t.is_public);

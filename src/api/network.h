@@ -1,0 +1,31 @@
+/* A sandbox's way to the internet, for as long as it lives: where the operator allows such a thing,
+ * and as far as the sandbox's own terms go. It is made when something is run that could use it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "json/jv_decode.h"
+
+struct api;
+struct api_call;
+struct egress_rules;
+struct err;
+struct sandbox;
+
+struct network_terms {
+	bool is_open;            /* what is in neither list may be reached */
+	struct jv_strings allow; /* addresses, networks and names: they win */
+	struct jv_strings deny;  /* addresses and networks */
+};
+
+/* -EINVAL: an entry that is none. */
+int network_check(const struct network_terms *t, struct err *err);
+int network_rules(const struct network_terms *t, struct egress_rules **ret, struct err *err);
+/* Calls ready(), at once or later, with the port of the box's own 127.0.0.1 where its proxy
+ * listens; 0: it has none. */
+void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
+		  void (*ready)(struct api_call *c, uint16_t port));
+/* The terms are others from now on; what is open is cut. */
+void network_change(struct api *api, const char *sandbox_id, const struct network_terms *t);
+void network_forget(struct api *api); /* all of them: the api goes */
