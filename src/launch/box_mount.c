@@ -89,15 +89,17 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 				       { "mode", "755" },
 				       { "huge", "within_size" } };
 	unsigned attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	uint64_t bytes = plan->limits.disk_bytes;
 	int fd;
 
-	(void)str_format(size, sizeof(size), "%llu", (unsigned long long)plan->limits.disk_bytes);
+	/* Disk may then be more than memory, and who fills this is to see that it is full. */
+	if (has_room(plan) && bytes > plan->limits.memory_bytes / 2)
+		bytes = plan->limits.memory_bytes / 2;
+	(void)str_format(size, sizeof(size), "%llu", (unsigned long long)bytes);
 	(void)str_format(inodes, sizeof(inodes), "%u", plan->limits.inodes);
 	fd = mounts_new("tmpfs", options, COUNT(options), attrs, NULL);
 	if (fd < 0)
 		fd = mounts_new("tmpfs", options, COUNT(options) - 1, attrs, err);
-	if (fd < 0)
-		return fd;
 	return fd;
 }
 

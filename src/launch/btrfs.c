@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -15,6 +18,7 @@
 #include "launch/loop.h"
 #include "launch/mounts.h"
 
+#define SCARCE_PART 4
 #define ARG(text) ((char *)(uintptr_t)(text))
 
 int btrfs_format(int image, uint64_t bytes, struct err *err)
@@ -41,6 +45,15 @@ int btrfs_mount(const char *path, struct err *err)
 
 	return mounts_new("btrfs", options, 2,
 			  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME, err);
+}
+
+int btrfs_grow(int fd, struct err *err)
+{
+	struct btrfs_ioctl_vol_args all = { .name = "max" };
+
+	return ioctl(fd, BTRFS_IOC_RESIZE, &all) < 0
+		       ? err_sys(err, errno, "size of the image of layers")
+		       : 0;
 }
 
 int btrfs_count(int fd, struct err *err)
@@ -83,4 +96,73 @@ int btrfs_remove_subvolume(int dir, const char *name, struct err *err)
 	if (ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &args) < 0)
 		return err_sys(err, errno, "remove the room of a box");
 	return 0;
+}
+
+void btrfs_reclaim(int fd)
+{
+	struct statvfs fs;
+
+	/* It costs a commit, which everybody on the file system waits for. */
+	if (fstatvfs(fd, &fs) == 0 && fs.f_bavail < fs.f_blocks / SCARCE_PART)
+		(void)ioctl(fd, BTRFS_IOC_START_SYNC, NULL);
+}
+
+/* The items of one type with this object id in a tree, and with an offset not below `from`. */
+static int search(int fd, struct btrfs_ioctl_search_args *args, uint64_t tree, uint32_t type,
+		  uint64_t object, uint64_t from)
+{
+	args->key = (struct btrfs_ioctl_search_key){ .tree_id = tree,
+						     .min_objectid = object,
+						     .max_objectid = object,
+						     .min_offset = from,
+						     .max_offset = UINT64_MAX,
+						     .max_transid = UINT64_MAX,
+						     .min_type = type,
+						     .max_type = type,
+						     .nr_items = UINT32_MAX };
+	return ioctl(fd, BTRFS_IOC_TREE_SEARCH, args) < 0 ? -errno : 0;
+}
+
+/* Also while the kernel is still taking it down. */
+static bool is_there(int fd, uint64_t id)
+{
+	struct btrfs_ioctl_search_args args;
+
+	return search(fd, &args, BTRFS_ROOT_TREE_OBJECTID, BTRFS_ROOT_ITEM_KEY, id, 0) < 0 ||
+	       args.key.nr_items > 0;
+}
+
+static void remove_limit(int fd, uint64_t id)
+{
+	struct btrfs_ioctl_qgroup_create_args off = { .create = 0, .qgroupid = id };
+
+	/* The first ids are those of the file system's own trees, the highest of other levels. */
+	if (id >= BTRFS_FIRST_FREE_OBJECTID && id >> BTRFS_QGROUP_LEVEL_SHIFT == 0 &&
+	    !is_there(fd, id))
+		(void)ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &off);
+}
+
+int btrfs_remove_limits(int fd, struct err *err)
+{
+	struct btrfs_ioctl_search_args args;
+	uint64_t next = 0;
+
+	for (;;) {
+		size_t at = 0;
+		int r = search(fd, &args, BTRFS_QUOTA_TREE_OBJECTID, BTRFS_QGROUP_INFO_KEY, 0,
+			       next);
+
+		if (r < 0)
+			return err_sys(err, r, "limits of rooms");
+		if (args.key.nr_items == 0)
+			return 0;
+		for (uint32_t i = 0; i < args.key.nr_items; i++) {
+			struct btrfs_ioctl_search_header item;
+
+			memcpy(&item, args.buf + at, sizeof(item));
+			at += sizeof(item) + item.len;
+			remove_limit(fd, item.offset);
+			next = item.offset + 1;
+		}
+	}
 }

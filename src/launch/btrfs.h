@@ -12,6 +12,8 @@ struct err;
 int btrfs_format(int image, uint64_t bytes, struct err *err);
 /* Mounts what the loop device at `path` carries, nowhere yet: a descriptor. */
 int btrfs_mount(const char *path, struct err *err);
+/* It has become larger below: takes all of it. */
+int btrfs_grow(int fd, struct err *err);
 /* From then on every subvolume is counted. Nothing happens if that is so. */
 int btrfs_count(int fd, struct err *err);
 /* An empty one at dir/name, with at most that many bytes of data and metadata: the descriptor of
@@ -19,3 +21,8 @@ int btrfs_count(int fd, struct err *err);
 int btrfs_make_subvolume(int dir, const char *name, uint64_t max_bytes, struct err *err);
 /* With everything in it. May take as long as its data takes to be dropped. */
 int btrfs_remove_subvolume(int dir, const char *name, struct err *err);
+/* Subvolumes were removed. Their space comes back within a minute; where little is left, at once.
+ */
+void btrfs_reclaim(int fd);
+/* Limits of subvolumes that are gone: older kernels keep them. */
+int btrfs_remove_limits(int fd, struct err *err);

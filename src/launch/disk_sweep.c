@@ -85,9 +85,16 @@ static int sweep(const void *arg, struct job_result *ret, int *ret_fds, size_t *
 
 	(void)ret_fds;
 	(void)ret_nfds;
-	for (int i = 0; i < PLACES && r == 0; i++)
-		if (o->is_there[i])
-			r = copy_each_name(fd++, i == ROOMS ? remove_room : remove_old, ret, err);
+	for (int i = 0; i < PLACES && r == 0; i++) {
+		if (!o->is_there[i])
+			continue;
+		r = copy_each_name(fd, i == ROOMS ? remove_room : remove_old, ret, err);
+		if (r == 0 && i == ROOMS) {
+			btrfs_reclaim(fd);
+			r = btrfs_remove_limits(fd, err);
+		}
+		fd++;
+	}
 	return r;
 }
 

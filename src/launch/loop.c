@@ -88,6 +88,12 @@ int loop_attach(int image, char path[LOOP_PATH_SIZE], struct err *err)
 	return err_set(err, EAGAIN, "no loop device is free");
 }
 
+int loop_grow(int loop, struct err *err)
+{
+	return ioctl(loop, LOOP_SET_CAPACITY, 0) < 0 ? err_sys(err, errno, "size of a loop device")
+						     : 0;
+}
+
 struct search {
 	struct stat image;
 	char *path;

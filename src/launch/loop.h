@@ -15,6 +15,8 @@ int loop_run_tool(const char *const paths[2], char *const argv[], int image, con
 /* A loop device with the image, which lets go of it when nobody has the device any more: its
  * descriptor, and its path. */
 int loop_attach(int image, char path[LOOP_PATH_SIZE], struct err *err);
+/* The image has become larger: so does the device. */
+int loop_grow(int loop, struct err *err);
 /* The one that carries the image already: what is mounted from it lives on in boxes. -ENOENT: none
  * does. */
 int loop_find(int image, char path[LOOP_PATH_SIZE], struct err *err);

@@ -43,6 +43,18 @@ static int make_image(const struct launch *l, uint64_t bytes, struct err *err)
 	return TAKE_FD(fd);
 }
 
+/* What it lacks to that size is reserved; it never becomes smaller. */
+static int extend(int image, uint64_t bytes, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(image, &st) < 0)
+		return err_sys(err, errno, IMAGE);
+	if ((uint64_t)st.st_size < bytes && fallocate(image, 0, 0, (off_t)bytes) < 0)
+		return err_sys(err, errno, "space for the image of layers");
+	return 0;
+}
+
 /* Its descriptor; -ENOENT: there is none, and none is wanted. */
 static int open_image(const struct launch *l, uint64_t bytes, struct err *err)
 {
@@ -61,10 +73,14 @@ static int mount_image(int image, struct err *err)
 {
 	char path[LOOP_PATH_SIZE];
 	_close_ int loop = loop_find(image, path, err);
+	int r;
 
 	if (loop == -ENOENT)
 		loop = loop_attach(image, path, err);
-	return loop < 0 ? loop : btrfs_mount(path, err);
+	if (loop < 0)
+		return loop;
+	r = loop_grow(loop, err);
+	return r < 0 ? r : btrfs_mount(path, err);
 }
 
 /* A mount can be copied only by who is where it is: it is put into our own view. */
@@ -116,6 +132,9 @@ static int open_rooms(struct launch *l, uint64_t bytes, struct err *err)
 
 	if (image < 0)
 		return image;
+	r = extend(image, bytes, err);
+	if (r < 0)
+		return r;
 	mount = mount_image(image, err);
 	if (mount < 0)
 		return mount;
@@ -126,6 +145,8 @@ static int open_rooms(struct launch *l, uint64_t bytes, struct err *err)
 		r = l->rooms.rooms = open_dir(mount, "rooms", err);
 	if (r >= 0)
 		r = btrfs_count(l->rooms.rooms, err);
+	if (r >= 0)
+		r = btrfs_grow(l->rooms.rooms, err);
 	return r < 0 ? r : copy_each_name(l->rooms.rooms, claim_back, l, err);
 }
 

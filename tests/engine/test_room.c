@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -369,6 +370,86 @@ static void layers_and_boxes_outlive_a_change_of_the_place(void **state)
 	end(r, &a);
 }
 
+static void an_image_grows_and_its_boxes_live_on(void **state)
+{
+	struct rig *r = *state;
+	const char *bytes = getenv("HOLT_TEST_LAYERS");
+	struct held h;
+	char id[ID_LEN + 1], more[24];
+	struct stat st;
+
+	claim(r, NULL, &h);
+	rig_expect(r, &h, "echo here >/workspace/f", "");
+	memcpy(id, h.box.id, sizeof(id));
+	rig_drop(&h);
+	rig_stop(r);
+	(void)snprintf(more, sizeof(more), "%llu", 1280 * MIB);
+	assert_int_equal(setenv("HOLT_TEST_LAYERS", more, 1), 0);
+	rig_start(r);
+	assert_int_equal(setenv("HOLT_TEST_LAYERS", bytes, 1), 0);
+	assert_int_equal(fstatat(r->dir_fd, "layers.img", &st, 0), 0);
+	assert_true((uint64_t)st.st_size == 1280 * MIB);
+	rig_attach(r, id, &h);
+	/* What the box's files lie on says how large it is. */
+	rig_expect(r, &h,
+		   "cat /workspace/f; test $(stat -fc '%b*%S' /workspace | tr '*' ' ' | "
+		   "(read b s; echo $((b * s >> 20)))) -eq 1280 && echo grown",
+		   "here\ngrown\n");
+	end(r, &h);
+}
+
+static int open_small(void **state)
+{
+	(void)setenv("HOLT_TEST_LAYERS", "268435456", 1);
+	return open_rig(state);
+}
+
+/* The sum of all limits is more than there is: the last see that it is full, and when they have
+ * gone, all is well again. */
+static void a_full_image_is_no_lost_image(void **state)
+{
+	struct rig *r = *state;
+	struct launch_spec spec = {
+		.template_id = HOST,
+		.limits = { .memory_bytes = 512 * MIB, .disk_bytes = 256 * MIB, .cpu_milli = 2000 }
+	};
+	struct held h[2];
+
+	for (int i = 0; i < 2; i++) {
+		rig_claim(r, &spec, &h[i]);
+		rig_expect(r, &h[i],
+			   "head -c 160M /dev/zero >/workspace/f 2>/dev/null; i=0; "
+			   "while test $i -lt 100 && echo $i >/workspace/$i; do i=$((i + 1)); done "
+			   "2>/dev/null; sync; echo alive",
+			   "alive\n");
+	}
+	for (int i = 0; i < 2; i++)
+		end(r, &h[i]);
+	rig_stop(r);
+	rig_start(r);
+	for (int i = 0; i < 200; i++) { /* the kernel frees it when it comes to it */
+		struct guest_result res = { 0 };
+		struct guest_exec e = { .argc = 3,
+					.argv = { "/bin/sh", "-c",
+						  "head -c 100M /dev/zero >/workspace/f" },
+					.timeout_ms = 60000,
+					.user = "",
+					.cwd = "/",
+					.code = "" };
+		bool fits;
+
+		rig_claim(r, &spec, &h[0]);
+		assert_int_equal(guest_exec_sync(h[0].guest, &e, NULL, 0, &res, &r->err), 0);
+		fits = res.exit.code == 0;
+		guest_result_done(&res);
+		end(r, &h[0]);
+		if (fits)
+			return;
+		(void)usleep(100000);
+	}
+	fail_msg("what was freed cannot be used again");
+}
+
 static void without_root_it_is_refused_with_the_reason(void **state)
 {
 	char dir[] = "/tmp/holt-room.XXXXXX";
@@ -421,6 +502,9 @@ int main(int argc, char **argv)
 		CASE(rooms_of_living_boxes_are_kept_and_others_removed),
 		CASE(layers_and_boxes_outlive_a_change_of_the_place),
 		CASE(an_image_that_is_none_is_refused),
+		CASE(an_image_grows_and_its_boxes_live_on),
+		cmocka_unit_test_setup_teardown(a_full_image_is_no_lost_image, open_small,
+						close_rig),
 	};
 	const struct CMUnitTest nobodys[] = {
 		cmocka_unit_test(without_root_it_is_refused_with_the_reason),
