@@ -148,9 +148,10 @@ static bool is_control_path(const struct api_call *c)
 	static const char *const roots[] = { "sandboxes", "v2",      "v3",      "templates",
 					     "snapshots", "volumes", "secrets", "teams",
 					     "api-keys",  "health",  "nodes",   "events" };
-	struct str rest = str_of(http_path(c->http)), first;
+	const char *path = http_path(c->http);
+	struct str rest = str_of(path + (path[0] == '/')), first;
 
-	if (!str_split(&rest, '/', &first) || !str_split(&rest, '/', &first))
+	if (!str_split(&rest, '/', &first))
 		return false;
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
 		if (first.len == strlen(roots[i]) && memcmp(first.data, roots[i], first.len) == 0)
