@@ -363,7 +363,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .spool_fd = a->spool_fd,
 			      .files_fd = a->files_fd,
 			      .images_dir = c->images_dir,
-			      .image_bytes = c->image_max_bytes },
+			      .image_bytes = c->image_max_bytes,
+			      .is_rootless = !a->has_keeper },
 	};
 
 	return sandboxes_create(&deps, &a->sandboxes, err);

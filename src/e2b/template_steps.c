@@ -25,6 +25,7 @@ static const char copy_script[] =
 	"cat >\"$tmp/archive\"; mkdir \"$tmp/in\"; tar -xf \"$tmp/archive\" -C \"$tmp/in\"\n"
 	"case $2 in /*) to=$2 ;; *) to=$PWD/$2 ;; esac\n"
 	"owner=$3; [ -n \"$owner\" ] || owner=$(id -nu 1000 2>/dev/null || echo root)\n"
+	"[ \"$(id -u)\" = 0 ] || owner=$(id -nu)\n" /* there is nobody else */
 	"cd \"$tmp/in\"; chown -R -h -- \"$owner:\" .\n"
 	"if [ -n \"$4\" ]; then find . -type f -exec chmod -- \"$4\" {} +\n"
 	"case $4 in *[1357][0-7][0-7]) find . -mindepth 1 -type d -exec chmod -- \"$4\" {} + ;; "
@@ -47,8 +48,10 @@ static const char copy_script[] =
 
 /* A new working directory is the user's, wherever it is: a step of ours in front of WORKDIR. */
 static const char workdir_script[] =
-	"[ -d \"$1\" ] || { mkdir -p -- \"$1\" && chown -- "
-	"\"${2:-$(id -nu 1000 2>/dev/null || echo root)}:\" \"$1\"; }\n";
+	"[ ! -d \"$1\" ] || exit 0\n"
+	"mkdir -p -- \"$1\" || exit\n"
+	"[ \"$(id -u)\" = 0 ] || exit 0\n" /* there is nobody else */
+	"chown -- \"${2:-$(id -nu 1000 2>/dev/null || echo root)}:\" \"$1\"\n";
 
 bool template_step_is_ours(const struct build_step *s)
 {

@@ -260,7 +260,7 @@ static uint64_t step_ms(const struct build_job *j, const struct build_step *s)
 
 static const char *user_of(const struct build_job *j, const struct build_step *s)
 {
-	return s->user ? s->user : j->user;
+	return build_user(j, s->user ? s->user : j->user);
 }
 
 static void run_command(struct build_job *j, const struct exec_request *planned)
@@ -401,7 +401,7 @@ static void on_no_workdir(void *user, const struct err *err)
 	if (err->code == EEXIST)
 		act(j);
 	else if ((err->code == EACCES || err->code == EPERM) && !j->box.is_last_try)
-		mkdir_as(j, "root");
+		mkdir_as(j, build_user(j, "root"));
 	else
 		fail(j, err);
 }
@@ -417,7 +417,7 @@ static void mkdir_as(struct build_job *j, const char *user)
 				.target = "" };
 	struct err err = { 0 };
 
-	j->box.is_last_try = strcmp(user, "root") == 0;
+	j->box.is_last_try = strcmp(user, build_user(j, "root")) == 0;
 	if (file_start(j->box.sb, &f, &ops, j, &j->box.op, &err) < 0)
 		fail(j, &err);
 	else
@@ -453,7 +453,7 @@ static void on_box(void *user, struct sandbox *sb, const struct err *err)
 	if (is_given_up(j))
 		end_box(j);
 	else if (j->workdir[0] != '\0')
-		mkdir_as(j, j->user);
+		mkdir_as(j, build_user(j, j->user));
 	else
 		act(j);
 }

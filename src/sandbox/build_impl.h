@@ -94,6 +94,9 @@ static inline struct build_step *build_step_now(struct build_job *j)
 	return &j->b->steps[j->b->at];
 }
 
+/* Whom it means: "" is the box's own user. */
+const char *build_user(const struct build_job *j, const char *said);
+
 /* What the template has grown to: now is held by the caller, and the job's from here on. bytes: of
  * the layer that is new. */
 void build_take_layers(struct build_job *j, const struct layers *now, uint64_t bytes);

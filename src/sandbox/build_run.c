@@ -122,6 +122,13 @@ static bool needs_box(const struct build_step *s)
 	return s->type != BUILD_ENV && s->type != BUILD_WORKDIR && s->type != BUILD_USER;
 }
 
+const char *build_user(const struct build_job *j, const char *said)
+{
+	bool is_root = strcmp(said, "root") == 0 || strcmp(said, "0") == 0;
+
+	return is_root && j->all->settings.is_rootless ? "" : said;
+}
+
 static int apply(struct build_job *j, const struct build_step *s)
 {
 	int r;
@@ -132,7 +139,7 @@ static int apply(struct build_job *j, const struct build_step *s)
 	case BUILD_WORKDIR:
 		return set_workdir(j, s->args.items[0]);
 	case BUILD_USER:
-		r = str_copy(j->user, sizeof(j->user), s->args.items[0]);
+		r = str_copy(j->user, sizeof(j->user), build_user(j, s->args.items[0]));
 		j->model.make.user = arena_strndup(j->arena, j->user, strlen(j->user));
 		return r < 0 ? r : j->model.make.user ? 0 : -ENOMEM;
 	default:

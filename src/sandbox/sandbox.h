@@ -51,6 +51,8 @@ struct sandbox_settings { /* from the configuration */
 	int files_fd;           /* borrowed: directory of archives for builds; -1: none */
 	const char *images_dir; /* borrowed: of root_import(); NULL: there is none */
 	uint64_t image_bytes;   /* most that an image may unpack to */
+	/* Boxes have one user, who owns it all: what a build does as root, he does. */
+	bool is_rootless;
 };
 
 struct sandbox_clock { /* milliseconds, monotonic and since 1970 */
