@@ -1,13 +1,16 @@
 /* The box's user becomes root, in boxes whose template says so (TEMPLATE_SUDO). Nothing in a box is
  * setuid and no process gains a privilege: `sudo` is this same program under another name. It asks
  * holt-init over a socket in the box to run a command, and hands over its own streams and working
- * directory. holt-init does no more than to fork for each connection: what comes over it is read by
- * that process, which carries the limits of whoever asked and with them the mark of his execution,
- * and ends with it.
+ * directory. holt-init does no more than to fork for each connection. That process accepts it,
+ * reads what comes over it, carries the limits of whoever asked and with them the mark of his
+ * execution, and ends with it. holt-init itself never has a connection: to close one may close
+ * descriptors that were sent along, and that can take as long as their sender likes, but for a
+ * process that ends.
  *
  * The frames are those of spec/guest.h. To holt-init: one G_EXEC of a command with the descriptors
- * 0, 1, 2 and a directory, then G_SIGNAL. Back: G_STARTED (with a terminal's master for EXEC_PTY)
- * and G_EXIT, or G_ERROR. An end of the connection without a word is taken for SIGKILL. */
+ * 0, 1, 2 and a directory, then G_SIGNAL. Back: G_STARTED (of the process that serves; with a
+ * terminal's master for EXEC_PTY) and G_EXIT, or G_ERROR. An end of the connection without a word
+ * is taken for SIGKILL. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,16 +32,17 @@ struct user;
 /* In holt-init. */
 struct sudo {
 	struct source listener;
-	struct deadline again; /* when it is listened again */
-	pid_t pids[SUDO_MAX];  /* who serves; 0: none */
+	struct source accepting;  /* ends when a new process has its connection, or is dead */
+	struct deadline again;    /* when it is listened again */
+	pid_t pids[SUDO_MAX + 1]; /* who serves; 0: none. The last one says that it is too many */
 };
 
 void sudo_init(struct guest *g);
 int sudo_open(struct guest *g, struct err *err); /* listens */
 bool sudo_reaped(struct guest *g, pid_t pid);
 void sudo_done(struct guest *g);
-/* sudo_run.c: serves one connection, in a process of its own. */
-_Noreturn void sudo_serve(int conn);
+/* sudo_run.c: serves one connection, in a process of its own. is_full: only says so. */
+_Noreturn void sudo_serve(int conn, bool is_full);
 
 /* The program: sudo_main.c and what it calls. */
 bool sudo_is_name(const char *argv0);

@@ -1,12 +1,14 @@
 /* `sudo` in a box: says to holt-init what to run, and stands for it until it has ended. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 
 #define NAME "sudo"
 #define ONLY_USER "1000" /* USER_DEFAULT */
+#define SERVER_MS 1000   /* he ends at once */
 #define FAILED 1         /* as other sudos end when the command does not begin */
 
 /* Passed on to the command; to its whole group where a terminal would have told all. */
@@ -109,31 +112,55 @@ static ssize_t receive(int conn, void *frame, size_t size, int *fd, size_t *n_fd
 	return fd_recv(conn, frame, size, fd, n_fds);
 }
 
+struct stay {
+	int conn, signals;   /* borrowed */
+	int server;          /* owned: a pidfd of who serves us; -1: not known yet */
+	const char *program; /* borrowed */
+	struct sudo_tty tty;
+};
+
+static void on_started(struct stay *s, struct rd *rd, int master)
+{
+	s->server = (int)syscall(SYS_pidfd_open, (pid_t)rd_u32(rd), 0);
+	sudo_tty_begin(&s->tty, master);
+}
+
+/* Who looks for what an execution has left behind when we have ended must not find him. */
+static void wait_for_server(struct stay *s)
+{
+	struct pollfd p = { .fd = s->server, .events = POLLIN };
+
+	if (s->server >= 0)
+		(void)poll(&p, 1, SERVER_MS);
+	s->server = fd_close(s->server);
+}
+
 /* One frame; true when it was the last, and then *ret is how we end. */
-static bool on_frame(int conn, const char *program, struct sudo_tty *t, int *ret)
+static bool on_frame(struct stay *s, int *ret)
 {
 	uint8_t frame[1024];
 	int master = -1;
 	size_t n_fds = 1;
-	ssize_t n = receive(conn, frame, sizeof(frame), &master, &n_fds);
+	ssize_t n = receive(s->conn, frame, sizeof(frame), &master, &n_fds);
 	struct guest_exit end;
 	struct wire_head head;
 	struct rd rd;
 
 	if (n <= 0 || wire_open(frame, (size_t)n, &head, &rd) < 0) {
-		sudo_tty_end(t);
-		*ret = fail("the command was ended with the box's leave");
+		sudo_tty_end(&s->tty);
+		*ret = fail("who ran the command is gone");
 		return true;
 	}
 	if (head.type == G_STARTED) {
-		sudo_tty_begin(t, master);
+		on_started(s, &rd, master);
 		return false;
 	}
-	sudo_tty_end(t);
+	sudo_tty_end(&s->tty);
+	wait_for_server(s);
 	if (head.type == G_EXIT && guest_get_exit(&rd, &end) == 0) {
 		*ret = end_like(&end);
-	} else if (rd_u32(&rd) == ENOENT && program) {
-		(void)fprintf(stderr, NAME ": %s: command not found\n", program);
+	} else if (rd_u32(&rd) == ENOENT && s->program) {
+		(void)fprintf(stderr, NAME ": %s: command not found\n", s->program);
 		*ret = FAILED;
 	} else {
 		*ret = fail(rd_str(&rd));
@@ -141,17 +168,16 @@ static bool on_frame(int conn, const char *program, struct sudo_tty *t, int *ret
 	return true;
 }
 
-static int stay(int conn, int signals, const char *program)
+static int stay(struct stay *s)
 {
-	struct sudo_tty t = { .master = -1 };
 	int ret = FAILED;
 
 	for (;;) {
-		struct sudo_ready ready = sudo_tty_wait(&t, conn, signals);
+		struct sudo_ready ready = sudo_tty_wait(&s->tty, s->conn, s->signals);
 
 		if (ready.signals)
-			on_signal(conn, signals, &t);
-		if (ready.conn && on_frame(conn, program, &t, &ret))
+			on_signal(s->conn, s->signals, &s->tty);
+		if (ready.conn && on_frame(s, &ret))
 			return ret;
 	}
 }
@@ -229,7 +255,13 @@ static int run(struct sudo_args *a, const char *const *now)
 	signals = open_signals();
 	if (signals < 0 || ask(conn, &e, &err) < 0)
 		return fail(signals < 0 ? strerror(errno) : err.text);
-	return stay(conn, signals, e.argv[0]);
+	return stay(&(struct stay){
+		.conn = conn,
+		.signals = signals,
+		.server = -1,
+		.program = e.argv[0],
+		.tty = { .master = -1 },
+	});
 }
 
 int sudo_main(int argc, char **argv)

@@ -148,7 +148,7 @@ static pid_t start(const struct guest_exec *e, int fds[SUDO_FDS])
 	if (spawn_start(&plan, &s, &err) < 0)
 		refuse(err.code, err.text);
 	wire_begin(&w, frame, sizeof(frame), G_STARTED, 0);
-	wr_u32(&w, (uint32_t)s.pid);
+	wr_u32(&w, (uint32_t)getpid()); /* who ends after us leaves nobody behind */
 	wr_u8(&w, 0);
 	say(wire_finish(&w), frame, &master, master >= 0 ? 1 : 0);
 	/* The streams are the command's: who waits for their end does not wait for us. */
@@ -216,13 +216,15 @@ static void see_through(pid_t pid)
 	say_exit(status);
 }
 
-_Noreturn void sudo_serve(int conn)
+_Noreturn void sudo_serve(int conn, bool is_full)
 {
 	_Alignas(8) uint8_t frame[WIRE_FRAME_MAX];
 	struct guest_exec e;
 	int fds[FD_PASS_MAX];
 
 	keep_only(conn);
+	if (is_full)
+		refuse(EAGAIN, "too many commands at once");
 	join_caller();
 	receive(frame, &e, fds);
 	see_through(start(&e, fds));

@@ -67,19 +67,30 @@ static int none(int argc, char **argv)
 	return held("nobody listens");
 }
 
-/* The rest of the line is another attack, made by root. */
-static int via(int argc, char **argv)
+/* The rest of the line is another attack, made by that user. */
+static int run_as(const char *user, int argc, char **argv)
 {
-	char *words[32] = { (char *)(uintptr_t) "sudo", (char *)(uintptr_t) "/proc/self/exe" };
+	char *words[32] = { (char *)(uintptr_t) "sudo", (char *)(uintptr_t) "-u",
+			    (char *)(uintptr_t)user };
 	static char self[256];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (n <= 0 || argc > 28)
+	if (n <= 0 || argc > 26)
 		return broken("own program");
-	words[1] = self;
-	memcpy(words + 2, argv, (size_t)argc * sizeof(argv[0]));
+	words[3] = self;
+	memcpy(words + 4, argv, (size_t)argc * sizeof(argv[0]));
 	(void)execv(SUDO, words);
 	return broken(SUDO ": %s", strerror(errno));
+}
+
+static int via(int argc, char **argv)
+{
+	return run_as("root", argc, argv);
+}
+
+static int via_nobody(int argc, char **argv)
+{
+	return run_as("nobody", argc, argv);
 }
 
 static ssize_t send_with(int sock, const void *data, size_t n, const int *fds, size_t n_fds)
@@ -245,6 +256,9 @@ static int descriptors(int argc, char **argv)
 			return broken("it waits for more");
 		(void)close(sock);
 	}
+	/* Whoever else may try as well, but is never heard. */
+	if (getuid() != 0 && getuid() != 1000)
+		return held("descriptors of all kinds, by somebody else");
 	return works() ? held("descriptors of all kinds") : broken("sudo does not work any more");
 }
 
@@ -339,6 +353,7 @@ static int none_left(int argc, char **argv)
 const struct probe probes_sudo[] = {
 	{ "sudo-none", none },
 	{ "via-sudo", via },
+	{ "via-nobody", via_nobody },
 	{ "sudo-garbage", garbage },
 	{ "sudo-flood", flood },
 	{ "sudo-descriptors", descriptors },

@@ -130,7 +130,7 @@ static void call_open(struct call *c)
 
 		(void)sigfillset(&all); /* as holt-init has them */
 		(void)sigprocmask(SIG_SETMASK, &all, NULL);
-		sudo_serve(pair[1]);
+		sudo_serve(pair[1], false);
 	}
 	(void)close(pair[1]);
 	c->sock = pair[0];

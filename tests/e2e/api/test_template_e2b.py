@@ -119,15 +119,51 @@ def test_files_of_the_machine_are_nobodys(home, needs_root):
 
 def test_what_root_has_changed_is_in_snapshots(api, own):
     output(own, "echo one | sudo tee /0 /etc/one /usr/local/one; sudo rm -f /etc/hostname; echo two > two")
-    answer = api.post(f"{own.path}/snapshots", {})
-    if answer.status == 409:
-        pytest.skip(answer.json["error"]["message"])
-    ident = answer.must(201).json["id"]
+    ident = layers_or_skip(api.post(f"{own.path}/snapshots", {})).must(201).json["id"]
     other = type(own)(api, api.post("/sandboxes", {"snapshot": ident}).must(201).json)
     assert output(other, "cat /0 /etc/one /usr/local/one two; test ! -e /etc/hostname") == "one\n" * 3 + "two\n"
     assert output(other, "sudo id -un; sudo touch /usr/local/more; pwd") == f"{ROOT}\n/home/user\n"
     other.delete().must(204)
     api.delete(f"/snapshots/{ident}").must(204)
+
+
+def layers_or_skip(answer):
+    if answer.status == 409:
+        pytest.skip(answer.json["error"]["message"])
+    return answer
+
+
+def test_forks_and_other_lives_have_it_too(api, own):
+    output(own, "echo one | sudo tee /0 /usr/local/one")
+    made = layers_or_skip(api.post(f"{own.path}/fork", {})).must(201).json
+    fork = type(own)(api, made["items"][0] if "items" in made else made)
+    assert output(fork, "cat /0 /usr/local/one; sudo id -un") == f"one\none\n{ROOT}\n"
+    fork.delete().must(204)
+    layers_or_skip(api.post(f"{own.path}/stop")).must(200, 202, 204)
+    api.post(f"{own.path}/start").must(200, 202, 204)
+    until(lambda: own.get()["status"] == "running", what="the next life")
+    assert output(own, "cat /0 /usr/local/one; sudo id -un") == f"one\none\n{ROOT}\n"
+
+
+def test_steps_of_a_build_are_roots_work_too(api):
+    steps = [{"type": "RUN", "args": ["sudo sh -c 'echo built > /usr/local/built' && echo mine > ~/mine"]},
+             {"type": "USER", "args": ["root"]}, {"type": "RUN", "args": ["cat /usr/local/built > /0"]}]
+    made = api.post("/templates/builds", {"name": "built", "from": "e2b",
+                                          "steps": steps if IS_ROOT else steps[:1]}).must(202).json
+    with api.events("GET", f"/templates/builds/{made['id']}/events") as events:
+        list(events)
+    made = api.get(f"/templates/builds/{made['id']}").must(200).json
+    if made["reason"] and "freezer" in made["reason"]:
+        pytest.skip(made["reason"])
+    assert made["status"] == "ready", made
+    one = api.sandbox(made["template"])
+    assert output(one, "cat /usr/local/built ~user/mine; sudo id -un") == f"built\nmine\n{ROOT}\n"
+    assert not IS_ROOT or output(one, "cat /0") == "built\n"
+    one.delete().must(204)
+    for each in api.get("/templates").must(200).json["items"]:
+        if each["name"].startswith("built:"):
+            api.delete(f"/templates/{each['id']}").must(204)
+    api.delete("/templates/cache").must(204)
 
 
 def test_a_template_that_begins_with_it_has_it_all(api):
@@ -237,6 +273,23 @@ def test_what_goes_on_behind_it_is_the_executions_too(own):
     assert running(own, "sleep") == 1
     output(own, "sudo pkill sleep")
     until(lambda: running(own, "sleep") == 0, what="the end of the process")
+
+
+def test_nothing_is_said_to_be_left_behind_when_nothing_is(home):
+    assert not any(home.run("sudo true")["leftovers"] for _ in range(20))
+
+
+def test_too_many_at_once_are_told_so(api):
+    one = api.sandbox("e2b", resources={"pids": 256})
+    many = one.begin("for i in $(seq 32); do sudo sh -c 'echo up; exec sleep 1234' & done; wait")
+    until(lambda: many.get()["stdout"].count("up\n") == 32, what="as many as there may be")
+    value = one.run("sudo true")
+    assert value["exitCode"] == 1 and "too many commands at once" in value["stderr"]
+    assert one.run("true")["exitCode"] == 0
+    many.cancel().must(200, 202, 204)
+    many.wait()
+    until(lambda: one.run("sudo true")["exitCode"] == 0, what="room for another")
+    one.delete().must(204)
 
 
 def test_in_a_terminal_a_shell_of_root_has_a_terminal(home):
