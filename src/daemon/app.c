@@ -397,6 +397,8 @@ static int open_server(struct app *a, struct err *err)
 	o.limits.whole_ms = (unsigned)c->body_timeout_ms;
 	if (c->cors_origins.len > 0) {
 		a->cors.origins = c->cors_origins.items;
+		a->cors.headers = HTTP_CORS_HEADERS ", " E2B_CORS_HEADERS;
+		a->cors.expose = HTTP_CORS_EXPOSE ", " E2B_CORS_EXPOSE;
 		o.cors = &a->cors;
 	}
 	return http_server_create(a->loop, &o, &a->server, err);

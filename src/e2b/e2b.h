@@ -12,5 +12,15 @@ struct api_door;
 #define E2B_ENVD_VERSION "0.6.13" /* what clients may expect of envd */
 #define E2B_CLIENT_ID "holt"
 
+/* What a browser's SDK sends and reads beyond what others do. Metadata of files is not in it: a
+ * header's name would have to be known. */
+#define E2B_CORS_HEADERS                                                                     \
+	"E2b-Sandbox-Id, E2b-Sandbox-Port, E2b-Traffic-Access-Token, X-Access-Token, "       \
+	"Connect-Protocol-Version, Connect-Timeout-Ms, Keepalive-Ping-Interval, "            \
+	"Connect-Content-Encoding, "                                                         \
+	"Content-Encoding, Range, browser, lang, lang_version, package_version, publisher, " \
+	"sdk_runtime, system"
+#define E2B_CORS_EXPOSE "X-Next-Token, Content-Disposition, Content-Range, ETag, Retry-After"
+
 /* In the order they are asked, ended by NULL: for struct api_deps. */
 extern const struct api_door *const e2b_doors[];

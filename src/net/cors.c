@@ -73,9 +73,7 @@ static void answer_preflight(struct http_request *r, const struct http_cors *cor
 
 	add(r, "Access-Control-Allow-Methods", cors->methods,
 	    "GET, HEAD, POST, PUT, PATCH, DELETE");
-	add(r, "Access-Control-Allow-Headers", cors->headers,
-	    "Authorization, Content-Type, Last-Event-ID, X-API-Key, X-Request-Id, traceparent, "
-	    "tracestate");
+	add(r, "Access-Control-Allow-Headers", cors->headers, HTTP_CORS_HEADERS);
 	if (str_format(age, sizeof(age), "%u", cors->max_age_s ? cors->max_age_s : 600) == 0)
 		add(r, "Access-Control-Max-Age", age, NULL);
 	http_reply(r, 204, NULL, NULL, 0);
@@ -107,6 +105,6 @@ bool cors_answer(struct http_request *r, const struct http_cors *cors)
 	if (preflight)
 		answer_preflight(r, cors);
 	else
-		add(r, "Access-Control-Expose-Headers", cors->expose, "X-Request-Id, traceparent");
+		add(r, "Access-Control-Expose-Headers", cors->expose, HTTP_CORS_EXPOSE);
 	return preflight;
 }

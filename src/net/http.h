@@ -36,16 +36,19 @@ struct http_limits {
 	unsigned linger_ms;    /* after an early answer, for the client to stop sending; 2 s */
 };
 
+#define HTTP_CORS_HEADERS                                                                    \
+	"Authorization, Content-Type, Last-Event-ID, X-API-Key, X-Request-Id, traceparent, " \
+	"tracestate"
+#define HTTP_CORS_EXPOSE "X-Request-Id, traceparent"
+
 /* Cross-origin access for browsers. */
 struct http_cors {
 	const char *const *origins; /* "https://a.example", NULL-terminated; "*" is any */
 	bool credentials;           /* refused together with "*" */
 	const char *methods;        /* of a preflight; NULL: GET, HEAD, POST, PUT, PATCH, DELETE */
-	const char *headers; /* request headers that are allowed; NULL: Authorization, Content-Type,
-				Last-Event-ID, X-API-Key, X-Request-Id, traceparent, tracestate */
-	const char *expose;  /* answer headers that scripts may read; NULL: X-Request-Id,
-				traceparent */
-	unsigned max_age_s;  /* a preflight is good for; 0: 600 */
+	const char *headers;        /* request headers that are allowed; NULL: HTTP_CORS_HEADERS */
+	const char *expose; /* answer headers that scripts may read; NULL: HTTP_CORS_EXPOSE */
+	unsigned max_age_s; /* a preflight is good for; 0: 600 */
 };
 
 struct http_server_options {

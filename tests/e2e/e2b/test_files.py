@@ -510,6 +510,28 @@ def test_variables_and_measures_can_be_asked_for(api):
             "sandboxId": envd.id, "message": "The sandbox was not found", "code": 502}
 
 
+def test_a_browser_may_ask_where_the_operator_lets_it():
+    with Daemon("--cors-origins", "https://a.example") as daemon:
+        envd = open_envd(daemon.api)
+        put(envd, "a").must(200)
+        wanted = "e2b-sandbox-id,e2b-sandbox-port,x-access-token,connect-protocol-version,keepalive-ping-interval"
+        asks = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": wanted}
+        for path in "/files", "/filesystem.Filesystem/Stat", "/process.Process/Start", "/v2/sandboxes":
+            connection = daemon.api.connect()
+            connection.request("OPTIONS", path, headers=asks)
+            response = connection.getresponse()
+            allowed = response.headers["Access-Control-Allow-Headers"].lower().split(", ")
+            assert response.status == 204 and set(wanted.split(",")) <= set(allowed), path
+            connection.close()
+        answer = get(envd, "a", {"Origin": "https://a.example"}).must(200)
+        assert answer.headers["Access-Control-Allow-Origin"] == "https://a.example"
+        assert "Content-Disposition" in answer.headers["Access-Control-Expose-Headers"]
+        assert sorted(answer.headers.get_all("Vary")) == ["Accept-Encoding", "Origin"]
+        answer = get(envd, "a", {"Origin": "https://b.example"}).must(200)
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
 # --- limits ----------------------------------------------------------------------------------------
 
 
