@@ -107,6 +107,11 @@ static void set_pairs(struct sandbox *sb, const struct sandbox_pair *pairs, size
 	sb->n_pairs = n < 4 ? n : 4;
 }
 
+const char *sandbox_id(const struct sandbox *sb)
+{
+	return sb->id;
+}
+
 void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 {
 	*ret = (struct sandbox_info){

@@ -114,6 +114,10 @@ def test_the_user_is_the_one_in_the_authorization(envd):
     assert start(envd, "id -un").wait().stdout == b"user\n"
     assert start(envd, "id -un", user="").wait().stdout == b"user\n"
     assert start(envd, "id -un", user="user").wait().stdout == b"user\n"
+
+
+@pytest.mark.usefixtures("needs_root")  # without subordinate ids a box has one user
+def test_root_is_the_boxs_own(envd):
     assert start(envd, "id -u; echo $HOME", user="root").wait().stdout == b"0\n/root\n"
 
 
