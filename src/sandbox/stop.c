@@ -108,9 +108,11 @@ void stop_kill(struct sandbox *sb)
 static void on_destroyed(void *user, const struct provider_reply *r)
 {
 	struct sandbox *sb = user;
+	struct sandboxes *all = sb->all;
 	struct err err = { 0 };
 
 	sb->is_destroying = false;
+	store_hold(all->store, true); /* its use and its end are one commit */
 	if (r->code == 0)
 		usage_box(sb, &r->usage);
 	if (sb->state != SANDBOX_STOPPING) {
@@ -122,6 +124,7 @@ static void on_destroyed(void *user, const struct provider_reply *r)
 		sandbox_tell(sb, WAIT_END, &err);
 		tick_need(sb->all);
 	}
+	store_hold(all->store, false);
 	sandbox_unref(sb);
 }
 

@@ -33,6 +33,8 @@ struct sqlite {
 	void *user;
 	size_t n_writes, n_queries; /* the caller's: not yet called back */
 	bool is_closing;            /* the caller's: its last callbacks may ask for nothing */
+	int held;                   /* the caller's: the writer is woken later */
+	bool must_wake;             /* the caller's: and has something to do then */
 	int event_fd;               /* owned */
 	pthread_t writer, reader;
 	bool has_writer, has_reader;
@@ -184,6 +186,14 @@ static void *run_reader(void *arg)
 
 /* ---- the caller ---- */
 
+/* Behind the lock: who is woken takes it first. */
+static void wake_writer(struct sqlite *s)
+{
+	s->must_wake = s->held > 0;
+	if (!s->must_wake)
+		pthread_cond_signal(&s->to_write);
+}
+
 static int submit_write(struct sqlite *s, struct store_job *job)
 {
 	size_t bytes = job_bytes(job);
@@ -196,13 +206,24 @@ static int submit_write(struct sqlite *s, struct store_job *job)
 	if (s->write_bytes == 0 || s->write_bytes + bytes <= s->queue_bytes_max) {
 		s->write_bytes += bytes;
 		list_push_back(&s->writes, &job->node);
-		pthread_cond_signal(&s->to_write);
 		r = 0;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (r == 0)
-		s->n_writes++;
-	return r;
+	if (r < 0)
+		return r;
+	s->n_writes++;
+	wake_writer(s);
+	return 0;
+}
+
+/* What is written between the two goes into one commit, if there is room. */
+static void sqlite_hold(void *self, bool on)
+{
+	struct sqlite *s = self;
+
+	s->held += on ? 1 : -1;
+	if (s->must_wake && s->held == 0)
+		wake_writer(s);
 }
 
 static int submit_query(struct sqlite *s, struct store_job *job)
@@ -212,8 +233,8 @@ static int submit_query(struct sqlite *s, struct store_job *job)
 	s->n_queries++;
 	pthread_mutex_lock(&s->lock);
 	list_push_back(&s->queries, &job->node);
-	pthread_cond_signal(&s->to_read);
 	pthread_mutex_unlock(&s->lock);
+	pthread_cond_signal(&s->to_read);
 	return 0;
 }
 
@@ -267,6 +288,7 @@ static void sqlite_dispatch(void *self)
 	struct sqlite *s = self;
 	struct list jobs;
 	eventfd_t count;
+	bool was_full;
 
 	(void)eventfd_read(s->event_fd, &count);
 	list_init(&jobs);
@@ -275,10 +297,13 @@ static void sqlite_dispatch(void *self)
 		list_remove(&job->node);
 		list_push_back(&jobs, &job->node);
 	}
+	was_full = s->result_bytes > RESULT_BYTES_MAX;
 	s->result_bytes = 0;
-	pthread_cond_signal(&s->to_read);
 	pthread_mutex_unlock(&s->lock);
+	if (was_full) /* else it waits for a query */
+		pthread_cond_signal(&s->to_read);
 
+	sqlite_hold(s, true); /* what the results lead to */
 	while (!list_is_empty(&jobs)) {
 		struct store_job *job = LIST_ENTRY(jobs.next, struct store_job, node);
 
@@ -286,6 +311,7 @@ static void sqlite_dispatch(void *self)
 		call_back(s, job);
 		job_free(job);
 	}
+	sqlite_hold(s, false);
 }
 
 static int sqlite_flush(void *self)
@@ -350,6 +376,7 @@ static const struct store_ops ops = {
 	.fd = sqlite_fd,
 	.dispatch = sqlite_dispatch,
 	.flush = sqlite_flush,
+	.hold = sqlite_hold,
 	.close = sqlite_close,
 };
 

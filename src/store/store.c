@@ -87,6 +87,12 @@ int store_flush(const struct store *st)
 	return st->ops->flush(st->self);
 }
 
+void store_hold(const struct store *st, bool on)
+{
+	if (st->ops->hold)
+		st->ops->hold(st->self, on);
+}
+
 int store_put_key(const struct store *st, const struct key_row *row, store_done_fn *cb, void *user)
 {
 	return put(st, JOB_PUT_KEY, row, cb, user);

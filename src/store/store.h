@@ -129,6 +129,7 @@ struct store_ops { /* for implementers: job.h */
 	int (*fd)(void *self);
 	void (*dispatch)(void *self);
 	int (*flush)(void *self);
+	void (*hold)(void *self, bool on); /* NULL: there is nothing to hold */
 	void (*close)(void *self);
 };
 
@@ -167,6 +168,9 @@ void store_dispatch(const struct store *st); /* not from inside a callback */
 /* Blocks until all writes of before are done and on disk, whatever `durable` says; their callbacks
  * still wait for store_dispatch(). 0 or why the disk did not take them. For shutdown and tests. */
 int store_flush(const struct store *st);
+/* What is written between on and off goes into one commit, unless one is under way already. May be
+ * nested; not across turns of the loop: nobody's write waits for another's time. */
+void store_hold(const struct store *st, bool on);
 
 /* ---- writing; cb may be NULL ---- */
 

@@ -109,6 +109,45 @@ static void what_is_queued_together_is_committed_together(void **state)
 	store_rig_end(&rig);
 }
 
+static void put_in_callback(void *user, int r)
+{
+	struct store_rig *rig = user;
+
+	assert_int_equal(r, 0);
+	assert_int_equal(put_number(&rig->st, 9, NULL), 0);
+}
+
+static void what_is_held_back_is_written_when_it_is_let_go(void **state)
+{
+	struct written w = { 0 };
+	struct store_results done = { .n = 0 };
+	struct sandbox_row row = store_rig_sandbox("last");
+	struct store_rig rig;
+
+	(void)state;
+	open_with(&rig, (struct store_options){ .on_write = note_write, .user = &w });
+	store_hold(&rig.st, true);
+	store_hold(&rig.st, false); /* with nothing to write */
+	store_hold(&rig.st, true);
+	assert_int_equal(put_number(&rig.st, 0, &done), 0);
+	store_hold(&rig.st, true);
+	assert_int_equal(put_number(&rig.st, 1, &done), 0);
+	store_hold(&rig.st, false);
+	assert_int_equal(put_number(&rig.st, 2, &done), 0);
+	store_hold(&rig.st, false);
+	store_rig_wait(&rig.st, &done.n, 3);
+	/* What a callback asks for is written as well, and a flush waits for nobody. */
+	assert_int_equal(store_put_sandbox(&rig.st, &row, put_in_callback, &rig), 0);
+	store_rig_wait(&rig.st, &w.n, 5);
+	store_hold(&rig.st, true);
+	assert_int_equal(put_number(&rig.st, 3, &done), 0);
+	assert_int_equal(store_flush(&rig.st), 0);
+	store_hold(&rig.st, false);
+	store_rig_wait(&rig.st, &done.n, 4);
+	assert_int_equal(w.failed, 0);
+	store_rig_end(&rig);
+}
+
 static void one_commit_has_a_limit(void **state)
 {
 	struct written w = { 0 };
@@ -396,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_queued_together_is_committed_together),
+		cmocka_unit_test(what_is_held_back_is_written_when_it_is_let_go),
 		cmocka_unit_test(one_commit_has_a_limit),
 		cmocka_unit_test(a_bad_write_fails_alone_in_its_batch),
 		cmocka_unit_test(a_lock_that_is_never_released_fails_writes_and_later_ones_succeed),
