@@ -87,12 +87,24 @@ static void guest_requests(struct corpus *c)
 				   .path = "/",
 				   .search = { .limit = 9, .name = "*.c", .pattern = "a+" } };
 
+	struct guest_file attrs = { .op = FILE_WRITE,
+				    .flags = FILE_ATTRS | FILE_AT_HOME,
+				    .path = "~/a",
+				    .attrs = "e2b.key\0value",
+				    .attrs_len = sizeof("e2b.key\0value") };
+	struct guest_file compose = { .op = FILE_COMPOSE,
+				      .path = "/c",
+				      .sources = "/a\0/b",
+				      .sources_len = sizeof("/a\0/b") };
+
 	put_frame(c, "exec-command", guest_put_exec(frame, sizeof(frame), 1, &command));
 	put_frame(c, "exec-python", guest_put_exec(frame, sizeof(frame), 2, &python));
 	put_frame(c, "exec-node", guest_put_exec(frame, sizeof(frame), 3, &node));
 	put_frame(c, "file-write", guest_put_file(frame, sizeof(frame), 4, &write));
 	put_frame(c, "file-rename", guest_put_file(frame, sizeof(frame), 5, &rename));
 	put_frame(c, "file-grep", guest_put_file(frame, sizeof(frame), 6, &grep));
+	put_frame(c, "file-attrs", guest_put_file(frame, sizeof(frame), 7, &attrs));
+	put_frame(c, "file-compose", guest_put_file(frame, sizeof(frame), 8, &compose));
 }
 
 static void guest_answers(struct corpus *c)
