@@ -147,7 +147,7 @@ static size_t make_message(unsigned kind, unsigned char *dst)
 
 static int garbage(int argc, char **argv)
 {
-	uint64_t rounds = number(argc, argv, 0, 200);
+	uint64_t rounds = number(argc, argv, 0, 120);
 	unsigned char *message = malloc(MESSAGE_MAX);
 	int fds[FDS_MAX];
 
@@ -299,7 +299,7 @@ static int orphans(int argc, char **argv)
 	(void)argc, (void)argv;
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0 || !works())
 		return not_here("no sudo here");
-	for (unsigned i = 0; i < 150; i++) {
+	for (unsigned i = 0; i < 100; i++) {
 		pid_t pid = fork_or_die();
 
 		if (pid == 0) {
@@ -312,7 +312,7 @@ static int orphans(int argc, char **argv)
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
 	}
-	return works() ? held("150 who were killed") : broken("sudo does not work any more");
+	return works() ? held("100 who were killed") : broken("sudo does not work any more");
 }
 
 /* Who may open a file of PID 1 may still not learn what is in it. */

@@ -93,7 +93,7 @@ def test_root_writes_everywhere_and_it_is_in_this_box_alone(own, home):
     output(own, "printf '#!/bin/sh\\necho other\\n' > new && chmod +x new && sudo mv new /usr/bin/env")
     assert output(own, "env") == "other\n"
     assert pathlib.Path("/usr/bin/env").read_bytes() == before
-    output(own, "sudo rm -r /usr/share/doc && test ! -e /usr/share/doc")
+    output(own, "sudo rm -rf /usr/share/doc && test ! -e /usr/share/doc")
     assert pathlib.Path("/usr/share").is_dir()
 
 
