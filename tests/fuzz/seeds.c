@@ -122,7 +122,7 @@ static void guest_answers(struct corpus *c)
 				    .target = "file" };
 	struct guest_entry whole = link;
 	struct guest_found found = { FOUND_MATCH, 1, 3, 12, "a.c", "int a;" };
-	struct guest_ready ready = { WIRE_VERSION, 1, 0, 1, 2 };
+	struct guest_ready ready = { WIRE_VERSION, 1, 0, 1, 2, 0, "" };
 	struct guest_live live = { .id = 7,
 				   .pid = 12,
 				   .flags = LIVE_ENDED | LIVE_STDIN,
@@ -188,10 +188,12 @@ static int launch_seeds(struct corpus *c)
 	struct launch_spec plain = { .template_id = 1 }, cold = {
 		.template_id = 64, .flags = LAUNCH_COLD, .limits = limits, .tag = "web-1"
 	};
-	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 } };
+	struct launch_box box = {
+		"abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 }, ""
+	};
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
-	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7 };
+	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, "" };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
 
