@@ -4,6 +4,8 @@ import os
 import pathlib
 import subprocess
 
+from support.daemon import until
+
 HERE = pathlib.Path(__file__).resolve().parent.parent / "e2b"
 SCENARIO = HERE / "scenario"
 DOMAIN = "box.test"  # whose names the daemon takes for those of ports; never looked up
@@ -23,19 +25,15 @@ def failures(found):
     return {line["feature"]: line["error"] for line in found if line["result"] == "failed"}
 
 
+def python_interpreter(version):
+    """Of the code interpreter that is installed with this version of the SDK."""
+    pinned = (HERE / f"clients/python-{version}.txt").read_text().split()
+    return next(line.split("==")[1] for line in pinned if line.startswith("e2b-code-interpreter=="))
+
+
 class Clients:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-
-    @staticmethod
-    def npm_interpreter():
-        return PACKAGES["@e2b/code-interpreter"]
-
-    @staticmethod
-    def python_interpreter(version):
-        """Of the code interpreter that is installed with this version of the SDK."""
-        lines_ = (HERE / f"clients/python-{version}.txt").read_text().split()
-        return next(line.split("==")[1] for line in lines_ if line.startswith("e2b-code-interpreter=="))
 
     def environment(self, daemon, **more):
         """What a user sets, and nothing of E2B that this machine may have set."""
@@ -76,3 +74,12 @@ def lines(done):
 def e2b_key(key):
     """The same key, named as E2B's clients want it."""
     return "e2b_" + key.removeprefix("holt_")
+
+
+def drop_templates(daemon):
+    """What clients have built is deleted, and what was kept to build it again."""
+    for one in daemon.api.get("/templates").must(200).json["items"]:
+        if not one["builtIn"]:
+            daemon.api.delete(f"/templates/{one['id']}").must(204, 404)
+    daemon.api.delete("/templates/cache").must(204)
+    until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")

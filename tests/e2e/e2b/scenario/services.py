@@ -35,7 +35,7 @@ def build(w):
 def volume(w):
     made = e2b.Volume.create(f"test-{w.mark}")
     box = w.create(volume_mounts={"/mnt/v": made})
-    box.commands.run("echo there > /mnt/v/f", user="root")
+    box.commands.run("echo there > /mnt/v/f")
     box.kill()
     other = w.create(volume_mounts={"/mnt/v": made})
     assert other.commands.run("cat /mnt/v/f").stdout == "there\n"
