@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/call.h"
+#include "api/package_plan.h"
 #include "api/problem.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -77,6 +78,43 @@ static const char *arg(const struct body_step *s, size_t i)
 	return i < s->args.len ? s->args.items[i] : "";
 }
 
+/* What stands behind the words of an installer, as the SDKs write it; false: it is no such list. */
+static bool take_words(struct api_call *c, const char *text, struct jv_strings *ret)
+{
+	struct arena *a = http_arena(c->http);
+	const char **items = arena_array(a, PACKAGES_MAX, sizeof(*items));
+	struct str rest = str_of(text), word;
+	size_t n = 0;
+
+	while (items && str_split(&rest, ' ', &word)) {
+		if (word.len == 0 || str_is(word, "--user"))
+			continue;
+		if (n == PACKAGES_MAX || word.data[0] == '-' || word.data[0] == '.')
+			return false;
+		items[n] = arena_strndup(a, word.data, word.len);
+		if (!items[n++])
+			return false;
+	}
+	*ret = (struct jv_strings){ items, n };
+	return items && n > 0;
+}
+
+/* Boxes have no way out but to the registries that the operator has named: what installs packages
+ * of Python, and nothing else, becomes the step that has one. */
+static bool take_packages(struct api_call *c, const struct body_step *s, struct build_step *to)
+{
+	static const char begin[] = "pip install ";
+	const struct build_network *n = &c->api->build_network;
+	struct err err = { 0 };
+
+	if (strncmp(arg(s, 0), begin, strlen(begin)) != 0 || !n->check ||
+	    !take_words(c, arg(s, 0) + strlen(begin), &to->args) ||
+	    n->check(n->user, BUILD_PIP, &to->args, &err) < 0)
+		return false;
+	to->type = BUILD_PIP;
+	return true;
+}
+
 static bool take_run(struct api_call *c, const struct body_step *s, struct build_step *to)
 {
 	const char *args[] = { SHELL, "-l", "-c", arg(s, 0) };
@@ -85,6 +123,8 @@ static bool take_run(struct api_call *c, const struct body_step *s, struct build
 		problem_field(c, "steps", "steps: RUN wants a command");
 		return false;
 	}
+	if (take_packages(c, s, to)) /* for the template's user, whoever the step names */
+		return true;
 	to->type = BUILD_RUN;
 	to->user = arg(s, 1)[0] ? arg(s, 1) : NULL;
 	return set_args(c, to, args, sizeof(args) / sizeof(args[0]));

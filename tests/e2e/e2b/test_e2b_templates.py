@@ -7,8 +7,9 @@ import urllib.parse
 
 import pytest
 
-from support.daemon import IS_ROOT, until
+from support.daemon import IS_ROOT, Daemon, until
 from support.e2b_plain import Plane, Sandbox, control
+from support.registry import Registry
 
 ROOT = "root" if IS_ROOT else "user"  # without privilege a box has one user, who owns it all
 
@@ -18,15 +19,19 @@ def plane(api):
     return control(api)
 
 
-@pytest.fixture(autouse=True)
-def clean(daemon):
+def tidy(daemon):
     """No template, build or cached step is left, and no layer of theirs."""
-    yield
     made = control(daemon.api)
     for one in made.ask("GET", "/templates").must(200).json:
         made.ask("DELETE", f"/templates/{one['templateID']}").must(204)
     daemon.api.delete("/templates/cache").must(204)
     until(lambda: not [x for x in daemon.leftovers() if "/layers/" in x], what="dropping layers")
+
+
+@pytest.fixture(autouse=True)
+def clean(daemon):
+    yield
+    tidy(daemon)
 
 
 def packed(files, zip=True):
@@ -203,6 +208,20 @@ def test_a_reader_that_asks_often_or_late_gets_every_line_once(plane):
     assert "no newline" in [e["message"] for e in done["entries"]]
     assert status(plane, asked, len(done["entries"]))["logEntries"] == []
     assert plane.ask("GET", f"/templates/own/builds/{asked['buildID']}/logs").must(200).json["logs"]
+
+
+def test_packages_come_from_the_registry_that_is_set():
+    """What SDKs write for pipInstall; a box has no other way out."""
+    registry = Registry()
+    with Daemon("--registry-pip", f"{registry.url}/simple/", "--registry-allow-private") as daemon:
+        plane = control(daemon.api)
+        done = build(plane, [run("pip install holtdemo==1.2", "root"), run("python3 -c 'import holtdemo; print(holtdemo.VALUE)'")])
+        assert done["status"] == "ready" and "42" in [e["message"] for e in done["entries"]], done["text"]
+        with Sandbox(daemon.api, "own") as box:
+            assert box.shell("python3 -c 'import holtdemo; print(holtdemo.VALUE)'")["stdout"] == "42\n"
+        assert "PIP" not in build(plane, [run("pip install holtdemo --help > /dev/null; echo also")])["text"]  # a shell's
+        tidy(daemon)
+    registry.close()
 
 
 # --- what is refused ------------------------------------------------------------------------------------
