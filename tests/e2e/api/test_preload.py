@@ -217,3 +217,13 @@ def test_a_build_brings_the_modules_and_says_what_is_preloaded(api, own, start):
     assert has(start(), "made")
     api.delete(f"/templates/{value['id']}").must(204)
     api.delete("/templates/cache").must(204)
+
+
+def test_programs_find_nothing_of_the_machinery(api, own, start, python):
+    own({"stamped.py": STAMPED}, preload=["stamped"])
+    one = start()
+    look = "import os; print(sorted(os.listdir('/proc/self/fd')), sorted(os.environ), os.getuid(), os.getgroups(), os.getcwd())"
+    assert one.code("python", look)["stdout"] == python.code("python", look)["stdout"]
+    assert one.run("ls /proc/self/fd")["stdout"] == python.run("ls /proc/self/fd")["stdout"]
+    caps = "print([line for line in open('/proc/self/status') if line.startswith(('Cap', 'NoNewPrivs', 'Seccomp:'))])"
+    assert one.code("python", caps)["stdout"] == python.code("python", caps)["stdout"]

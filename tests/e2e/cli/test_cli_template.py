@@ -37,3 +37,16 @@ def test_what_makes_no_sense_is_refused(cli):
                  ["create", "x", "--start", "y", "--ready-http", "/"], ["alias", "x", "y", "z"],
                  ["alias", "nosuch", "prod", "1"], ["unalias", "nosuch", "prod"]):
         assert cli.run("template", *args).returncode == 125, args
+
+
+def test_what_is_preloaded_is_shown_and_there(cli):
+    cli.must("template", "create", "both", "--from", "base", "--preload", "fractions", "--preload", "json", "--preload-node", "fs")
+    shown = cli.must("template", "show", "both")
+    assert "preload: " in shown and "fractions" in shown and "preloadNode: " in shown
+    value = cli.json("template", "show", "--json", "both")
+    assert value["preload"] == ["fractions", "json"] and value["preloadNode"] == ["fs"]
+    cli.must("template", "rm", "both:1")
+    cli.must("template", "create", "both", "--from", "python", "--preload", "no_such_module")
+    refused = cli.run("sandbox", "create", "--template", "both")
+    assert refused.returncode == 125 and b"cannot import 'no_such_module'" in refused.stderr
+    cli.must("template", "rm", "both:1")
