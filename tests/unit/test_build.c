@@ -388,6 +388,119 @@ static void what_is_no_step_is_refused(void **state)
 	rig_close(&rig);
 }
 
+/* ---- reserved ones ---- */
+
+static const struct jv_strings tags = { (const char *const[]){ "prod", "v1" }, 2 };
+
+static struct kept reserve(struct sandbox_rig *rig, const char *name, struct jv_strings with)
+{
+	struct build_reservation r = {
+		.owner = "ann", .name = name, .tags = with, .limits = { .cpu_milli = 2000 }
+	};
+	struct kept k = { 0 };
+
+	build_reserve(rig->all, &r, on_kept, &k);
+	rig_run(rig);
+	assert_int_equal(k.calls, 1);
+	return k;
+}
+
+static struct kept begin_reserved(struct sandbox_rig *rig, const char *id, const char *owner)
+{
+	struct build_wish w = { .id = id,
+				.owner = owner,
+				.name = "own",
+				.from = "bash",
+				.snapshot = "",
+				.tags = tags,
+				.steps = two,
+				.n_steps = 3 };
+	struct kept k = { 0 };
+
+	build_create(rig->all, &w, on_kept, &k);
+	rig_run(rig);
+	assert_int_equal(k.calls, 1);
+	return k;
+}
+
+static void one_that_is_reserved_does_nothing_until_it_is_told_what(void **state)
+{
+	struct sandbox_rig rig;
+	const struct object *o;
+	struct kept k, again;
+
+	(void)state;
+	rig_open(&rig);
+	k = reserve(&rig, "own", tags);
+	assert_int_equal(look(&rig, k.id)->status, BUILD_WAITING);
+	assert_true(look(&rig, k.id)->is_reserved);
+	assert_int_equal(look(&rig, k.id)->limits.cpu_milli, 2000);
+	assert_int_equal(rig.fake.live, 0);
+	assert_int_equal(begin_reserved(&rig, "nobodyknowsthisone00", "ann").err.code, ENOENT);
+	assert_int_equal(begin_reserved(&rig, k.id, "bob").err.code, ENOENT);
+	again = begin_reserved(&rig, k.id, "ann");
+	assert_int_equal(again.err.code, 0);
+	assert_string_equal(again.id, k.id);
+	assert_false(look(&rig, k.id)->is_reserved);
+	assert_int_equal(begin_reserved(&rig, k.id, "ann").err.code, EBUSY);
+	play(&rig, 0);
+	play(&rig, 0);
+	assert_int_equal(look(&rig, k.id)->status, BUILD_READY);
+	assert_int_equal(look(&rig, k.id)->steps[2].lines, 1);
+	o = template_own_find(rig.all, "ann", "own:prod");
+	assert_non_null(o);
+	assert_string_equal(o->name, "own:1");
+	assert_ptr_equal(template_own_find(rig.all, "ann", "own:v1"), o);
+	assert_int_equal(begin_reserved(&rig, k.id, "ann").err.code, EBUSY);
+	while ((o = objects_by_name(rig.all->objects[OBJECTS_ALIAS], "ann", "own:prod")) ||
+	       (o = objects_by_name(rig.all->objects[OBJECTS_ALIAS], "ann", "own:v1"))) {
+		objects_remove(rig.all->objects[OBJECTS_ALIAS], o->id, on_kept, &again);
+		rig_run(&rig);
+	}
+	clear(&rig);
+	rig_close(&rig);
+}
+
+static void an_owner_has_so_many_reserved_and_the_oldest_gives_way(void **state)
+{
+	static const struct jv_strings none = { 0 };
+	struct sandbox_rig rig;
+	struct kept first, last = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	first = reserve(&rig, "own", none);
+	for (int i = 0; i < 32; i++) {
+		rig_pass(&rig, 1);
+		last = reserve(&rig, "own", none);
+		assert_int_equal(last.err.code, 0);
+	}
+	rig_run(&rig);
+	assert_int_equal(look(&rig, first.id)->status, -1);
+	assert_int_equal(look(&rig, last.id)->status, BUILD_WAITING);
+	rig_close(&rig);
+}
+
+static void what_cannot_be_reserved_is_refused(void **state)
+{
+	static const char *const many[BUILD_TAGS_MAX + 1] = { "a", "b", "c", "d", "e", "f",
+							      "g", "h", "i", "j", "k", "l",
+							      "m", "n", "o", "p", "q" };
+	static const char *const bad[] = { "Not a tag" };
+	struct sandbox_rig rig;
+
+	(void)state;
+	rig_open(&rig);
+	assert_int_equal(reserve(&rig, "Own", (struct jv_strings){ 0 }).err.code, EINVAL);
+	assert_int_equal(reserve(&rig, "python", (struct jv_strings){ 0 }).err.code, EEXIST);
+	assert_int_equal(reserve(&rig, "own", (struct jv_strings){ bad, 1 }).err.code, EINVAL);
+	assert_int_equal(
+		reserve(&rig, "own", (struct jv_strings){ many, BUILD_TAGS_MAX + 1 }).err.code,
+		EINVAL);
+	assert_int_equal(count_objects(&rig, OBJECTS_BUILD), 0);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +512,9 @@ int main(void)
 		cmocka_unit_test(builds_wait_for_each_other_and_can_be_canceled),
 		cmocka_unit_test(a_death_at_any_step_leaves_nothing_half_made),
 		cmocka_unit_test(what_is_no_step_is_refused),
+		cmocka_unit_test(one_that_is_reserved_does_nothing_until_it_is_told_what),
+		cmocka_unit_test(an_owner_has_so_many_reserved_and_the_oldest_gives_way),
+		cmocka_unit_test(what_cannot_be_reserved_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -581,6 +581,32 @@ static void without_memory_nothing_is_made_and_nothing_is_left(void **state)
 	play_close(&p);
 }
 
+static void variables_of_a_run_go_in_front_of_its_code(void **state)
+{
+	static const struct sandbox_pair env[] = { { "A", "x\\y\nz" }, { "B", "" } };
+	static const struct sandbox_pair bad[] = { { "A=B", "x" } };
+	struct context_code what = { .code = "go", .len = 2, .env = env, .n_env = 2 };
+	char token[ID_LEN + 1], code[64];
+	struct context_run *run = NULL;
+	struct run_told told = { 0 };
+	struct err err = { 0 };
+	struct play p;
+
+	(void)state;
+	play_open(&p, CONTEXT_PYTHON);
+	assert_int_equal(context_run(p.c, &what, on_event, &told, &run, &err), 0);
+	rig_run(&p.rig);
+	take_request(&p, token, code, sizeof(code));
+	assert_string_equal(code, "A=x\\\\y\\nz\nB=\ngo");
+	say(&p, 1, "out");
+	say_end(&p, token);
+	assert_int_equal(told.ends, 1);
+	what.env = bad;
+	what.n_env = 1;
+	assert_int_equal(context_run(p.c, &what, on_event, &told, &run, &err), -EINVAL);
+	play_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -601,6 +627,7 @@ int main(void)
 		cmocka_unit_test(another_life_finds_the_context_again_and_waits_for_what_ran),
 		cmocka_unit_test(a_name_is_there_once_and_contexts_are_counted),
 		cmocka_unit_test(without_memory_nothing_is_made_and_nothing_is_left),
+		cmocka_unit_test(variables_of_a_run_go_in_front_of_its_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
