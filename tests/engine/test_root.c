@@ -374,6 +374,32 @@ static void a_tar_and_a_directory_become_roots(void **state)
 	end(w, &h);
 }
 
+static void an_image_has_a_sudo_where_its_template_says_so(void **state)
+{
+	struct world *w = *state;
+	bool rootless = is_rootless(w);
+	struct held h;
+
+	make_image(w, &(struct image_shape){ 0 });
+	import(w, ROOT_OF_OCI, "image.tar");
+	claim(w, TEMPLATE_WRITABLE_ROOT | TEMPLATE_SUDO, &h);
+	rig_expect(&w->rig, &h, "/usr/bin/sudo /bin/busybox id -u 2>/dev/null",
+		   rootless ? "1000\n" : "0\n");
+	rig_expect(
+		&w->rig, &h,
+		"s='/usr/bin/sudo /bin/busybox sh -c'; exec 2>/dev/null; "
+		"$s 'echo a > /0; echo b >> /etc/issue; echo c > /usr/bin/c; echo d > /opt/new'; "
+		"cat /0 /etc/issue /usr/bin/c /opt/new",
+		"a\nsecond\nb\nc\nd\n");
+	if (!rootless)
+		rig_expect(&w->rig, &h, "/usr/bin/sudo /bin/busybox cat /var/www/page", "page\n");
+	end(w, &h);
+	claim(w, TEMPLATE_WRITABLE_ROOT, &h);
+	rig_expect(&w->rig, &h, "ls /usr/bin/sudo /run/sudo.sock 2>/dev/null || echo none",
+		   "none\n");
+	end(w, &h);
+}
+
 static void an_image_that_lies_leaves_nothing(void **state)
 {
 	struct world *w = *state;
@@ -424,6 +450,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		CASE(archives_of_docker_and_oci_become_roots),
 		CASE(a_tar_and_a_directory_become_roots),
+		CASE(an_image_has_a_sudo_where_its_template_says_so),
 		CASE(an_image_that_lies_leaves_nothing),
 		CASE(what_was_killed_half_way_is_cleared_away),
 		CASE(canceled_half_way_it_leaves_nothing),
