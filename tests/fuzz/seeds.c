@@ -142,6 +142,9 @@ static void guest_answers(struct corpus *c)
 	put_frame(c, "entry-details", guest_put_entry(frame, sizeof(frame), 3, &whole));
 	put_frame(c, "found", guest_put_found(frame, sizeof(frame), 3, &found));
 	put_frame(c, "ready", guest_put_ready(frame, sizeof(frame), &ready));
+	ready.why_code = ENOPKG;
+	ready.why = "no x";
+	put_frame(c, "ready-lacking", guest_put_ready(frame, sizeof(frame), &ready));
 	put_frame(c, "live", guest_put_live(frame, sizeof(frame), &live));
 	put_frame(c, "error", guest_put_error(frame, sizeof(frame), 4, ENOENT, "no such file"));
 }
@@ -183,17 +186,17 @@ static int launch_seeds(struct corpus *c)
 	struct limits limits = { 256ull << 20, 64ull << 20, 4096, 500, 0x3, 64, 1024 };
 	struct template_spec t = { .id = 1,
 				   .flags = TEMPLATE_WARM_PYTHON,
-				   .preload = "numpy,os.path" };
+				   .preload = "numpy,os.path",
+				   .preload_node = "@scope/name,left-pad" };
 	struct pool_spec pool = { 1, 2, 8, 5000, 80 };
 	struct launch_spec plain = { .template_id = 1 }, cold = {
 		.template_id = 64, .flags = LAUNCH_COLD, .limits = limits, .tag = "web-1"
 	};
-	struct launch_box box = {
-		"abcdefghij0123456789", BOX_WARM, 42, limits, { 1, 2, 3, 4 }, ""
-	};
+	struct launch_box box = { "abcdefghij0123456789", BOX_WARM, 42, limits,
+				  { 1, 2, 3, 4 },         "no x" };
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
-	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, "" };
+	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, "no x" };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
 
