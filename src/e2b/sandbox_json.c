@@ -15,6 +15,7 @@
 #include "json/jw.h"
 
 #define MIB (1u << 20)
+#define YEAR_MS (365ll * 24 * 3600 * 1000)
 
 /* Older SDKs put the client's id behind it: "id-client". */
 static struct sandbox *find_id(struct api_call *c)
@@ -98,8 +99,9 @@ static void write_times(struct jw *w, const struct sandbox_info *info)
 {
 	int64_t end = info->expires_ms;
 
-	if (end == 0)
-		end = clock_wall_ms() + (int64_t)info->remaining_ms;
+	if (end == 0) /* or never: a year is as good */
+		end = clock_wall_ms() +
+		      (info->remaining_ms ? (int64_t)info->remaining_ms : YEAR_MS);
 	jw_iso_field(w, "startedAt", info->created_ms);
 	jw_iso_field(w, "endAt", end);
 }

@@ -145,9 +145,10 @@ static bool find_signature(struct api_call *c)
 
 static bool is_control_path(const struct api_call *c)
 {
-	static const char *const roots[] = { "sandboxes", "v2",      "v3",      "templates",
-					     "snapshots", "volumes", "secrets", "teams",
-					     "api-keys",  "health",  "nodes",   "events" };
+	static const char *const roots[] = { "sandboxes",     "v2",       "v3",      "templates",
+					     "snapshots",     "volumes",  "secrets", "teams",
+					     "volumecontent", "api-keys", "health",  "nodes",
+					     "events" };
 	const char *path = http_path(c->http);
 	struct str rest = str_of(path + (path[0] == '/')), first;
 

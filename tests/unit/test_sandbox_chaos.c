@@ -117,6 +117,7 @@ static void act_create(struct chaos *c)
 
 	req.get_or_create = req.name[0] != '\0' && roll(c, 2);
 	req.idle_ms = roll(c, 3) == 0 ? 20000 : 0;
+	req.life.on_timeout = (uint8_t)roll(c, LAPSE_COUNT);
 	c->asked++;
 	sandbox_create(c->rig.all, &req, on_sandbox, c);
 }
@@ -129,7 +130,7 @@ static void act_change(struct chaos *c)
 	if (!sb)
 		return;
 	c->asked++;
-	switch (roll(c, 5)) {
+	switch (roll(c, 6)) {
 	case 0:
 		sandbox_delete(sb, "deleted", on_sandbox, c);
 		return;
@@ -141,6 +142,9 @@ static void act_change(struct chaos *c)
 		return;
 	case 3:
 		sandbox_patch(sb, &patch, on_sandbox, c);
+		return;
+	case 4:
+		sandbox_wake(sb, on_sandbox, c);
 		return;
 	default:
 		sandbox_get(c->rig.all, sb->id, roll(c, 2) ? "ann" : "bob", on_get, c);

@@ -504,8 +504,27 @@ def test_snapshots_are_templates(control, made):
     error(control.ask("POST", "/v2/sandboxes", {"templateID": plain["snapshotID"]}), 404, plain["snapshotID"])
 
 
+def test_volumes_are_those_of_holt(control, made):
+    answer = control.ask("POST", "/volumes", {"name": "e2b-vol"})
+    if answer.status == 409:
+        pytest.skip(f"this machine cannot: {answer.json['message']}")
+    volume = answer.must(201).json
+    assert volume["name"] == "e2b-vol" and "token" in volume
+    assert {"volumeID": volume["volumeID"], "name": "e2b-vol"} in control.ask("GET", "/volumes").must(200).json
+    assert control.ask("GET", f"/volumes/{volume['volumeID']}").must(200).json["name"] == "e2b-vol"
+    box = made(volumeMounts=[{"name": "e2b-vol", "path": "/mnt/data"}])
+    assert control.info(box["sandboxID"])["volumeMounts"] == [{"name": "e2b-vol", "path": "/mnt/data"}]
+    error(control.ask("DELETE", f"/volumes/{volume['volumeID']}"), 409, "")
+    control.kill(box["sandboxID"])
+    until(lambda: control.ask("DELETE", f"/volumes/{volume['volumeID']}").must(204, 409).status == 204,
+          what="its release")  # the machine may hold its device a moment longer
+    error(control.ask("GET", f"/volumes/{volume['volumeID']}"), 404, volume["volumeID"])
+    error(control.ask("POST", "/volumes", {"name": "No Name"}), 400, "name")
+
+
 def test_what_is_not_here_says_so(control):
-    for method, path in (("GET", "/secrets"), ("POST", "/secrets"), ("DELETE", "/secrets/one"), ("GET", "/api-keys")):
+    for method, path in (("GET", "/secrets"), ("POST", "/secrets"), ("DELETE", "/secrets/one"), ("GET", "/api-keys"),
+                         ("GET", "/volumecontent/one/dir")):
         error(control.ask(method, path, {} if method == "POST" else None), 501, path.split("/")[1])
     assert control.ask("GET", "/teams").must(200).json[0]["isDefault"] is True
 
