@@ -95,3 +95,36 @@ import time; time.sleep(3600)
     run = one.code("python", "print(1)", cwd="/", timeout=2)
     assert run["timedOut"] and run["stdout"] == "", run
     assert one.run("echo alive")["stdout"] == "alive\n"
+
+
+NODE = {
+    "exits": "process.exit(0)",
+    "exits at once": "process.reallyExit(3)",
+    "kills itself": "process.kill(process.pid, 'SIGKILL')",
+    "throws nothing": "throw undefined",
+    "throws what has no text": "throw {get message() { throw 1; }}",
+    "speaks for the machinery": "require('fs').writeSync(1, 'x'.repeat(60000)); process.exit(0)",
+    "closes its output": "require('fs').closeSync(1)",
+}
+
+
+@pytest.mark.parametrize("what", NODE)
+def test_a_node_that_does_not_come_up_is_done_without(api, own, what):  # noqa: F811
+    own({"node_modules/hostile/index.js": NODE[what]}, base="node", preloadNode=["hostile"])
+    answer = api.post("/sandboxes", {"template": "loaded"}).must(201, 409)
+    if answer.status == 409:
+        assert "Node cannot load" in answer.json["error"]["message"]
+        return
+    box = f"/sandboxes/{answer.json['id']}"
+    run = api.post(f"{box}/execute", {"type": "code", "language": "javascript", "content": "console.log(6 * 7)"}).must(200).json
+    assert run["stdout"] == "42\n", (what, run)
+    api.delete(box).must(204)
+
+
+def test_a_node_that_only_says_that_it_waits_is_ended_in_time(api, own, start):  # noqa: F811
+    own({"node_modules/hostile/index.js": "require('fs').writeSync(1, 'r'); for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)"},
+        base="node", preloadNode=["hostile"])
+    one = start()
+    run = one.code("javascript", "console.log(1)", timeout=2)
+    assert run["timedOut"] and run["stdout"] == "", run
+    assert one.code("javascript", "console.log(1)")["stdout"] == "1\n"
