@@ -29,8 +29,8 @@ struct network {
 
 struct wait { /* in its request's arena */
 	struct list node;
-	struct api_call *call;
-	void (*ready)(struct api_call *c, uint16_t port);
+	void (*ready)(void *user, uint16_t port);
+	void *user;
 };
 
 static struct network *find(struct api *api, const char *sandbox_id)
@@ -55,7 +55,7 @@ static void tell(struct network *n, uint16_t port)
 		struct wait *w = LIST_ENTRY(n->waiting.next, struct wait, node);
 
 		list_remove(&w->node);
-		w->ready(w->call, port);
+		w->ready(w->user, port);
 	}
 }
 
@@ -108,25 +108,25 @@ static struct network *network_create(struct api *api, struct sandbox *sb,
 }
 
 void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
-		  void (*ready)(struct api_call *c, uint16_t port))
+		  void (*ready)(void *user, uint16_t port), void *user)
 {
 	struct err err = { ENOMEM, "out of memory" };
 	struct network *n;
 	struct wait *w;
 
 	if (!c->api->deps.config->internet || (!t->is_open && t->allow.len == 0))
-		return ready(c, 0);
+		return ready(user, 0);
 	n = find(c->api, sandbox_id(sb));
 	if (n && n->port != 0)
-		return ready(c, n->port);
+		return ready(user, n->port);
 	w = arena_alloc(http_arena(c->http), sizeof(*w));
 	if (w && !n)
 		n = network_create(c->api, sb, t, &err);
 	if (!w || !n) {
 		log_warn("api", "sandbox %s has no way out: %s", sandbox_id(sb), err.text);
-		return ready(c, 0);
+		return ready(user, 0);
 	}
-	w->call = c;
+	w->user = user;
 	w->ready = ready;
 	list_push_back(&n->waiting, &w->node);
 }

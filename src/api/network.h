@@ -25,7 +25,7 @@ int network_rules(const struct network_terms *t, struct egress_rules **ret, stru
 /* Calls ready(), at once or later, with the port of the box's own 127.0.0.1 where its proxy
  * listens; 0: it has none. */
 void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
-		  void (*ready)(struct api_call *c, uint16_t port));
+		  void (*ready)(void *user, uint16_t port), void *user);
 /* The terms are others from now on; what is open is cut. */
 void network_change(struct api *api, const char *sandbox_id, const struct network_terms *t);
 void network_forget(struct api *api); /* all of them: the api goes */

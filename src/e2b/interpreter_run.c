@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/bodies.h"
 #include "api/call.h"
 #include "api/problem.h"
 #include "api/routes.h"
@@ -17,6 +16,7 @@
 #include "config/config.h"
 #include "e2b/handlers.h"
 #include "e2b/interpreter.h"
+#include "e2b/network.h"
 #include "e2b/target.h"
 #include "loop/loop.h"
 #include "net/http.h"
@@ -39,7 +39,7 @@ static const struct jv_field execute_fields[] = {
 	JV_FIELD("language", STRING, struct body_execute, language, .flags = JV_NULLABLE,
 		 .max = 64),
 	JV_FIELD("env_vars", PAIRS, struct body_execute, env, .flags = JV_NULLABLE,
-		 .max = SANDBOX_ENV_MAX, .text_max = CONTEXT_CODE_MAX),
+		 .max = SANDBOX_ENV_MAX - E2B_NETWORK_VARIABLES, .text_max = CONTEXT_CODE_MAX),
 };
 const struct route_body e2b_body_execute = {
 	.name = "E2bExecuteRequest",
@@ -56,6 +56,8 @@ struct code_run { /* in the request's arena */
 	enum context_language language;
 	struct text_tail tails[2];
 	bool is_counted; /* its number was told */
+	struct code_wish wish;
+	uint16_t proxy; /* port of the way out; 0: there is none */
 };
 
 static void leave(struct code_run *run)
@@ -273,6 +275,24 @@ static void begin_answer(struct code_run *run)
 	loop_timer_start(run->silence, SILENCE_MS, SILENCE_MS);
 }
 
+/* The client's, and where the way out is. */
+static int fill_env(const struct code_run *run, const struct jv_pairs *own,
+		    struct context_code *code)
+{
+	struct arena *a = http_arena(run->call->http);
+	struct sandbox_pair *env = arena_array(a, own->len + E2B_NETWORK_VARIABLES, sizeof(*env));
+	ssize_t n;
+
+	if (!env)
+		return -ENOMEM;
+	for (size_t i = 0; i < own->len; i++)
+		env[i] = (struct sandbox_pair){ own->items[i].name, own->items[i].value };
+	n = e2b_network_add(env, own->len, run->proxy, a);
+	code->env = env;
+	code->n_env = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? -ENOMEM : 0;
+}
+
 static void start(struct api_call *c, struct context *ctx, void *user)
 {
 	const struct body_execute *body = c->body;
@@ -280,8 +300,6 @@ static void start(struct api_call *c, struct context *ctx, void *user)
 	struct context_code code = {
 		.code = body->code,
 		.len = strlen(body->code),
-		.env = body_pairs(http_arena(c->http), &body->env),
-		.n_env = body->env.len,
 		/* How long it may run is the client's to say, by leaving. */
 		.timeout_ms = c->api->deps.config->exec_timeout_max_ms,
 		.trace = call_trace(c),
@@ -291,7 +309,7 @@ static void start(struct api_call *c, struct context *ctx, void *user)
 
 	if (!ctx)
 		return; /* answered */
-	if (code.n_env > 0 && !code.env)
+	if (fill_env(run, &body->env, &code) < 0)
 		return problem_reply(c, &(struct err){ ENOMEM, "run" });
 	context_info(ctx, &info);
 	run->language = info.language;
@@ -302,10 +320,20 @@ static void start(struct api_call *c, struct context *ctx, void *user)
 	begin_answer(run);
 }
 
+/* Its way out is open, at this port, or it has none. */
+static void go(void *user, uint16_t proxy)
+{
+	struct code_run *run = user;
+	struct sandbox *sb = e2b_sandbox(run->call);
+
+	run->proxy = proxy;
+	if (sb)
+		code_context(run->call, sb, &run->wish, start, run);
+}
+
 void e2b_execute(struct api_call *c)
 {
 	const struct body_execute *body = c->body;
-	struct code_wish wish = { .context_id = body->context_id };
 	struct code_run *run = arena_alloc(http_arena(c->http), sizeof(*run));
 	struct sandbox *sb;
 
@@ -313,11 +341,12 @@ void e2b_execute(struct api_call *c)
 		return problem_reply(c, &(struct err){ ENOMEM, "run" });
 	if (body->context_id && body->language)
 		return problem_status(c, 400, "Only one of context_id or language can be provided");
-	if (!code_language(c, body->language, &wish.language))
+	run->wish.context_id = body->context_id;
+	if (!code_language(c, body->language, &run->wish.language))
 		return;
 	run->call = c;
 	list_init(&run->base.node);
 	sb = e2b_sandbox(c);
 	if (sb)
-		code_context(c, sb, &wish, start, run);
+		e2b_network_open(c, sb, go, run);
 }

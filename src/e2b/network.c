@@ -6,22 +6,40 @@
 
 #include "api/call.h"
 #include "base/arena.h"
-#include "base/str.h"
+#include "config/config.h"
 #include "net/http.h"
 #include "sandbox/lifecycle.h"
 #include "sandbox/sandbox.h"
 #include "json/jv.h"
+
+#define DIRECT "localhost,127.0.0.1,::1" /* what is reached without the proxy */
 
 /* Programs look for either spelling. */
 const char *const e2b_network_variables[] = { "HTTP_PROXY",  "HTTPS_PROXY", "http_proxy",
 					      "https_proxy", "NO_PROXY",    "no_proxy",
 					      NULL };
 
-const char *e2b_network_value(const char *name, uint16_t port, struct arena *a)
+static bool has_name(const struct sandbox_pair *env, size_t n, const char *name)
 {
-	if (strcasecmp(name, "NO_PROXY") == 0)
-		return "localhost,127.0.0.1,::1";
-	return arena_printf(a, "http://127.0.0.1:%u", port);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(env[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+ssize_t e2b_network_add(struct sandbox_pair *env, size_t n, uint16_t port, struct arena *a)
+{
+	const char *proxy = arena_printf(a, "http://127.0.0.1:%u", port);
+
+	if (!proxy)
+		return -ENOMEM;
+	for (const char *const *name = e2b_network_variables; port != 0 && *name; name++) {
+		bool is_proxy = strcasecmp(*name, "NO_PROXY") != 0;
+
+		if (!has_name(env, n, *name))
+			env[n++] = (struct sandbox_pair){ *name, is_proxy ? proxy : DIRECT };
+	}
+	return (ssize_t)n;
 }
 
 static int take_list(struct jv list, struct arena *a, struct jv_strings *ret)
@@ -70,15 +88,16 @@ int e2b_network_terms(const char *note, struct arena *a, struct network_terms *r
 }
 
 void e2b_network_open(struct api_call *c, struct sandbox *sb,
-		      void (*ready)(struct api_call *c, uint16_t port))
+		      void (*ready)(void *user, uint16_t port), void *user)
 {
 	struct network_terms terms;
 	struct sandbox_info info;
 
 	sandbox_info(sb, &info);
-	if (e2b_network_terms(info.note, http_arena(c->http), &terms) < 0)
-		return ready(c, 0);
-	network_open(c, sb, &terms, ready);
+	if (!c->api->deps.config->internet ||
+	    e2b_network_terms(info.note, http_arena(c->http), &terms) < 0)
+		return ready(user, 0);
+	network_open(c, sb, &terms, ready, user);
 }
 
 void e2b_network_changed(struct api_call *c, struct sandbox *sb)

@@ -24,7 +24,7 @@
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define VARIABLE "E2B_SANDBOX"
 #define VARIABLE_ID "E2B_SANDBOX_ID"
-#define OWN_VARIABLES 8 /* those two, and those of the proxy */
+#define OWN_VARIABLES (2 + E2B_NETWORK_VARIABLES)
 #define PTY_ROWS 24
 #define PTY_COLS 80
 
@@ -79,6 +79,7 @@ static int fill_env(struct exec_request *req, const struct start *s, const char 
 {
 	size_t n = s->process.envs.len;
 	struct sandbox_pair *env = arena_array(a, n + OWN_VARIABLES, sizeof(*env));
+	ssize_t added;
 
 	if (!env)
 		return -ENOMEM;
@@ -90,16 +91,9 @@ static int fill_env(struct exec_request *req, const struct start *s, const char 
 		env[n++] = (struct sandbox_pair){ VARIABLE, "true" };
 	if (!has_name(env, n, VARIABLE_ID))
 		env[n++] = (struct sandbox_pair){ VARIABLE_ID, id };
-	for (const char *const *name = e2b_network_variables; proxy && *name; name++) {
-		const char *value = e2b_network_value(*name, proxy, a);
-
-		if (!value)
-			return -ENOMEM;
-		if (!has_name(env, n, *name))
-			env[n++] = (struct sandbox_pair){ *name, value };
-	}
-	req->n_env = n;
-	return 0;
+	added = e2b_network_add(env, n, proxy, a);
+	req->n_env = added < 0 ? 0 : (size_t)added;
+	return added < 0 ? -ENOMEM : 0;
 }
 
 static int fill_argv(struct exec_request *req, const struct config *process, struct arena *a)
@@ -191,8 +185,9 @@ static bool plan(struct api_call *c, const struct start *s, struct exec_request 
 }
 
 /* Its way out is open, at this port, or it has none. */
-static void go(struct api_call *c, uint16_t proxy)
+static void go(void *user, uint16_t proxy)
 {
+	struct api_call *c = user;
 	struct start *s = c->body;
 	struct sandbox *sb = e2b_sandbox(c);
 
@@ -214,7 +209,7 @@ static void start(struct api_call *c)
 		return;
 	sb = e2b_sandbox(c);
 	if (sb)
-		e2b_network_open(c, sb, go);
+		e2b_network_open(c, sb, go, c);
 }
 
 void e2b_process_start(struct api_call *c)

@@ -89,6 +89,23 @@ def test_requests_with_and_without_a_body_go_through(open_daemon, server):
     assert start(envd, process={"cmd": "python3", "args": ["-c", tunnel]}).wait().stdout == b"echo tunnelled\n"
 
 
+def execute(envd, code):
+    """Lines of the code interpreter."""
+    answer = envd.request("POST", "/execute", json.dumps({"code": code}).encode(),
+                          {"E2b-Sandbox-Port": "49999", "Content-Type": "application/json"}).must(200)
+    return [json.loads(line) for line in answer.body.splitlines()]
+
+
+def test_code_goes_out_by_the_same_way(open_daemon, server):
+    envd = open_envd(open_daemon.api, network={"denyOut": ["0.0.0.0/0"], "allowOut": [HOST]})
+    code = f"import urllib.request\nprint(urllib.request.urlopen('http://{HOST}:{server}/', b'hi').read())"
+    said = [line["text"] for line in execute(envd, code) if line["type"] == "stdout"]
+    assert "".join(said) == "b'echo hi'\n"
+    change(envd, denyOut=["0.0.0.0/0"]).must(204)
+    errors = [line for line in execute(envd, code) if line["type"] == "error"]
+    assert errors and "403" in errors[0]["value"]
+
+
 def test_who_asks_for_none_gets_none(open_daemon, server):
     envd = open_envd(open_daemon.api, allow_internet_access=False)
     assert not variables(envd) & {"HTTP_PROXY", "https_proxy"}

@@ -354,8 +354,8 @@ def test_a_terminal_has_no_stdin_to_write_to_or_to_close(envd):
     shell.write(b"head -c 100000 /dev/zero | tr '\\0' x\r", to="pty").must(200)
     shell.until(b"x" * 100000, "pty")
     assert max(shell.sizes) <= 16 << 10
-    shell.write(b"\x04", to="pty").must(200)
-    assert shell.wait().exit["exited"]
+    shell.write(b"exit 6\r", to="pty").must(200)
+    assert shell.wait().exit["exitCode"] == 6
 
 
 def test_a_size_that_cannot_be_is_refused(envd):
