@@ -229,6 +229,19 @@ static int send_end(struct code_run *run, const struct context_end *end)
 	return r < 0 ? r : send_type(run, "end_of_execution");
 }
 
+/* By a broken stream and a /health of 502 a client learns that its sandbox has ended. */
+static bool is_box_gone(const struct code_run *run)
+{
+	const struct api_call *c = run->call;
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox_info info;
+
+	if (!sb)
+		return true;
+	sandbox_info(sb, &info);
+	return info.state != SANDBOX_RUNNING;
+}
+
 static void on_event(void *user, const struct context_event *e)
 {
 	struct code_run *run = user;
@@ -238,6 +251,8 @@ static void on_event(void *user, const struct context_event *e)
 
 	if (is_end)
 		run->run = NULL;
+	if (is_end && e->end->status == CONTEXT_LOST && is_box_gone(run))
+		return break_off(run);
 	if (!run->is_counted && e->count > 0)
 		r = send_count(run, e->count);
 	if (r < 0)

@@ -1,5 +1,6 @@
 """E2B's code interpreter: contexts, and code whose lines come as it runs, with plain requests."""
 import concurrent.futures
+import http.client
 import importlib.util
 import json
 
@@ -236,9 +237,9 @@ def test_a_sandbox_that_ends_cuts_what_runs_in_it(daemon):
         while json.loads(response.readline())["type"] != "stdout":
             pass
         box.kill()
-        rest = response.read().decode().splitlines() if not response.closed else []
+        with pytest.raises((http.client.HTTPException, ConnectionError)):  # no end: the client is to know
+            response.read()
         connection.close()
-        assert all(json.loads(line)["type"] in ("keepalive", "error", "end_of_execution") for line in rest)
         answer = box.ask_run("1")
         assert answer.status == 502 and json.loads(answer.body)["message"] == "The sandbox was not found"
 
