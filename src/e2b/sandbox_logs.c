@@ -76,11 +76,22 @@ static void write_entry(struct jw *w, const struct line *l)
 	jw_object_end(w);
 }
 
+/* Each line is JSON in itself: E2B's command line reads it as such. */
 static void write_line(struct jw *w, const struct line *l)
 {
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct jw inner = jw_begin(&text);
+
+	jw_object_begin(&inner);
+	jw_str_field(&inner, "level", levels[l->level]);
+	jw_str_field(&inner, "logger", "holt");
+	jw_str_field(&inner, "message", l->message);
+	jw_object_end(&inner);
+	if (jw_end(&inner) < 0)
+		w->failed = -ENOMEM;
 	jw_object_begin(w);
 	jw_iso_field(w, "timestamp", l->at_ms);
-	jw_str_field(w, "line", l->message);
+	jw_str_field(w, "line", buf_str(&text));
 	jw_object_end(w);
 }
 

@@ -41,6 +41,7 @@ def test_a_sandbox_tells_of_itself(cli, box):
     info = json.loads(cli("sandbox", "info", "--format", "json", box))
     assert info["state"] == "running"
     cli("sandbox", "metrics", box)
+    cli("sandbox", "logs", box)
 
 
 def test_a_sandbox_is_paused_and_resumed(cli, box):
@@ -48,6 +49,10 @@ def test_a_sandbox_is_paused_and_resumed(cli, box):
     assert box in cli("sandbox", "list", "--state", "paused")
     cli("sandbox", "resume", box)
     assert cli("sandbox", "exec", box, "echo", "back") == "back\n"
+
+
+def test_templates_are_listed(cli):
+    cli("template", "list")
 
 
 def test_what_is_not_there_is_an_error(cli):
