@@ -6,12 +6,16 @@
 
 #include "provider/guest_client.h"
 #include "sandbox/registry.h"
+#include "spec/wire.h"
 #include "telemetry/trace.h"
 
 struct file_op {
-	struct list node;   /* in sandbox.file_ops */
+	struct list node;   /* in sandbox.file_ops, or in .file_waits */
 	struct sandbox *sb; /* borrowed: its sandbox outlives it */
-	uint32_t id;
+	uint32_t id;        /* 0: it waits */
+	void *frame;        /* owned: what is to be asked; NULL: it has been */
+	size_t frame_len;
+	bool is_held, has_eof; /* while it waits: what was said meanwhile */
 	bool is_watch;
 	bool is_look; /* at what the sandbox does: no use of it */
 	enum guest_file_op kind;
@@ -20,16 +24,25 @@ struct file_op {
 	void *user;
 };
 
+static void begin_waiting(struct later *l, bool is_over);
+
 static void op_end(struct file_op *op)
 {
 	struct sandbox *sb = op->sb;
 
 	list_remove(&op->node);
-	sb->n_file_ops--;
+	if (op->frame)
+		sb->n_file_waits--;
+	else
+		sb->n_file_ops--;
+	sb->n_file_watches -= op->is_watch;
+	if (sb->n_file_waits > 0 && list_is_empty(&sb->file_turn.node))
+		later_post(sb->all, &sb->file_turn, begin_waiting);
 	if (!op->is_look)
 		sandbox_touch(sb);
 	reaper_note(sb);
 	span_end(op->span);
+	free(op->frame);
 	free(op);
 }
 
@@ -117,37 +130,129 @@ static const struct guest_callbacks callbacks = {
 	.failed = on_failed,
 };
 
+/* Asks the box. What was said to it while it waited comes right behind. */
+static int begin(struct file_op *op, const struct guest_file *f, struct err *err)
+{
+	struct sandbox *sb = op->sb;
+	int r = guest_file(sb->guest, f, &callbacks, op, &op->id, err);
+
+	if (r < 0)
+		return r;
+	list_push_back(&sb->file_ops, &op->node);
+	sb->n_file_ops++;
+	if (op->is_held)
+		guest_hold(sb->guest, op->id, true);
+	if (op->has_eof)
+		(void)guest_data(sb->guest, op->id, NULL, 0);
+	link_kick(sb);
+	return 0;
+}
+
+static int begin_kept(struct file_op *op, struct err *err)
+{
+	struct wire_head head;
+	struct guest_file f;
+	void *frame = op->frame;
+	struct rd r;
+	int e = sandbox_check_usable(op->sb, err);
+
+	if (e < 0)
+		return e;
+	if (wire_open(frame, op->frame_len, &head, &r) < 0 || guest_get_file(&r, &f) < 0)
+		return err_set(err, EINVAL, "the box would not take this"); /* and says no more */
+	list_remove(&op->node);
+	e = begin(op, &f, err);
+	if (e < 0) {
+		list_push_back(&op->sb->file_waits, &op->node);
+		return e;
+	}
+	op->frame = NULL;
+	op->sb->n_file_waits--;
+	free(frame);
+	return 0;
+}
+
+/* As many as there is room for, in the order they came. */
+static void begin_waiting(struct later *l, bool is_over)
+{
+	struct sandbox *sb = LIST_ENTRY(l, struct sandbox, file_turn);
+	struct err err = { 0 };
+
+	list_init(&l->node);
+	if (is_over)
+		return;
+	(void)sandbox_ref(sb); /* who is told of a failure may let go of it */
+	while (sb->n_file_ops < SANDBOX_FILE_OPS_MAX && sb->n_file_waits > 0) {
+		struct file_op *op = LIST_ENTRY(sb->file_waits.next, struct file_op, node);
+
+		if (begin_kept(op, &err) < 0)
+			fail(op, err.code, err.text);
+		else if (op->ops.room)
+			op->ops.room(op->user);
+	}
+	sandbox_unref(sb);
+}
+
+/* Keeps the question, as the box will be asked it. */
+static int keep(struct file_op *op, const struct guest_file *f, struct err *err)
+{
+	struct sandbox *sb = op->sb;
+	uint8_t frame[WIRE_FRAME_MAX];
+	long n = guest_put_file(frame, sizeof(frame), 0, f);
+
+	if (sb->n_file_waits >= SANDBOX_FILE_WAITS_MAX)
+		return err_set(err, EAGAIN, "%u file operations wait in this sandbox, the limit",
+			       SANDBOX_FILE_WAITS_MAX);
+	if (n < 0)
+		return err_set(err, E2BIG, "the paths are too long");
+	op->frame = malloc((size_t)n);
+	if (!op->frame)
+		return err_sys(err, ENOMEM, "file operation");
+	memcpy(op->frame, frame, (size_t)n);
+	op->frame_len = (size_t)n;
+	list_push_back(&sb->file_waits, &op->node);
+	sb->n_file_waits++;
+	return 0;
+}
+
+static int check_start(struct sandbox *sb, const struct guest_file *f, struct err *err)
+{
+	int r = sandbox_check_usable(sb, err);
+
+	/* What waits waits for others to end: some must be of a kind that does. */
+	if (r == 0 && f->op == FILE_WATCH && sb->n_file_watches >= SANDBOX_WATCHES_MAX)
+		r = err_set(err, EAGAIN, "%u watches are in this sandbox, the limit",
+			    SANDBOX_WATCHES_MAX);
+	return r;
+}
+
 int file_start(struct sandbox *sb, const struct guest_file *f, const struct file_ops *ops,
 	       void *user, struct file_op **ret, struct err *err)
 {
+	bool has_room = sb->n_file_ops < SANDBOX_FILE_OPS_MAX && sb->n_file_waits == 0;
 	struct file_op *op;
 	int r;
 
 	if (f->op != FILE_PORTS)
 		sandbox_touch(sb);
-	r = sandbox_check_usable(sb, err);
+	r = check_start(sb, f, err);
 	if (r < 0)
 		return r;
-	if (sb->n_file_ops >= SANDBOX_FILE_OPS_MAX)
-		return err_set(err, EAGAIN, "%u file operations run in this sandbox, the limit",
-			       SANDBOX_FILE_OPS_MAX);
 	op = calloc(1, sizeof(*op));
 	if (!op)
 		return err_sys(err, ENOMEM, "file operation");
-	r = guest_file(sb->guest, f, &callbacks, op, &op->id, err);
-	if (r < 0) {
-		free(op);
-		return r;
-	}
 	op->sb = sb;
 	op->is_watch = f->op == FILE_WATCH;
 	op->kind = (enum guest_file_op)f->op;
 	op->is_look = f->op == FILE_PORTS;
 	op->ops = *ops;
 	op->user = user;
-	list_push_back(&sb->file_ops, &op->node);
-	sb->n_file_ops++;
-	link_kick(sb);
+	r = has_room ? begin(op, f, err) : keep(op, f, err);
+	if (r < 0) {
+		free(op);
+		return r;
+	}
+	sb->n_file_watches += op->is_watch;
 	*ret = op;
 	return 0;
 }
@@ -171,14 +276,22 @@ void file_trace(struct file_op *op, const struct trace_context *trace)
 
 ssize_t file_send(struct file_op *op, const void *data, size_t n)
 {
-	ssize_t r = guest_data(op->sb->guest, op->id, data, n);
+	ssize_t r;
 
+	if (op->frame) {
+		op->has_eof = n == 0; /* all of it: nothing was taken before */
+		return 0;
+	}
+	r = guest_data(op->sb->guest, op->id, data, n);
 	link_kick(op->sb);
 	return r;
 }
 
 void file_hold(struct file_op *op, bool hold)
 {
+	op->is_held = hold;
+	if (op->frame)
+		return;
 	guest_hold(op->sb->guest, op->id, hold);
 	link_kick(op->sb);
 }
@@ -187,7 +300,7 @@ void file_cancel(struct file_op *op)
 {
 	if (!op)
 		return;
-	if (op->sb->guest) {
+	if (op->sb->guest && !op->frame) {
 		(void)guest_cancel(op->sb->guest, op->id);
 		guest_forget(op->sb->guest, op->id);
 		link_kick(op->sb);
@@ -199,14 +312,24 @@ void files_fail(struct sandbox *sb, const char *why)
 {
 	while (!list_is_empty(&sb->file_ops))
 		fail(LIST_ENTRY(sb->file_ops.next, struct file_op, node), EPIPE, why);
+	while (!list_is_empty(&sb->file_waits))
+		fail(LIST_ENTRY(sb->file_waits.next, struct file_op, node), EPIPE, why);
+}
+
+static void drop_all(struct list *ops)
+{
+	LIST_FOREACH (ops, op, struct file_op, node) {
+		list_remove(&op->node);
+		span_drop(op->span);
+		free(op->frame);
+		free(op);
+	}
 }
 
 void files_drop(struct sandbox *sb)
 {
-	LIST_FOREACH (&sb->file_ops, op, struct file_op, node) {
-		list_remove(&op->node);
-		span_drop(op->span);
-		free(op);
-	}
-	sb->n_file_ops = 0;
+	drop_all(&sb->file_ops);
+	drop_all(&sb->file_waits);
+	list_remove(&sb->file_turn.node);
+	sb->n_file_ops = sb->n_file_waits = sb->n_file_watches = 0;
 }

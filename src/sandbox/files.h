@@ -29,7 +29,8 @@ struct file_ops { /* any but failed may be NULL; called from the loop, never fro
 		       const struct err *err); /* ENOENT, ENOTDIR, ENOSPC, EPIPE (box gone), ... */
 };
 
-/* -EBUSY: the sandbox is paused or ending. */
+/* When many are under way it waits for some of them to end. -EBUSY: the sandbox is paused or
+ * ending; -EAGAIN: too many wait, or are watches. */
 int file_start(struct sandbox *sb, const struct guest_file *f, const struct file_ops *ops,
 	       void *user, struct file_op **ret, struct err *err);
 /* A span of it, from now on: right behind its start. */

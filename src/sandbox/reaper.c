@@ -17,7 +17,7 @@
 static bool is_busy(const struct sandbox *sb)
 {
 	return sb->n_running > sb->n_quiet || sb->n_readers > sb->n_quiet ||
-	       sb->n_file_ops > sb->n_watches || sb->n_port_busy > 0;
+	       sb->n_file_ops > sb->n_watches || sb->n_file_waits > 0 || sb->n_port_busy > 0;
 }
 
 /* When it is to end if nothing happens before, and why; 0: never. */

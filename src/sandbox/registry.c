@@ -53,6 +53,8 @@ struct sandbox *sandbox_alloc(struct sandboxes *all)
 	list_init(&sb->dirty);
 	list_init(&sb->executions);
 	list_init(&sb->file_ops);
+	list_init(&sb->file_waits);
+	list_init(&sb->file_turn.node);
 	list_init(&sb->watchers);
 	list_init(&sb->contexts);
 	list_init(&sb->ports);
@@ -70,6 +72,7 @@ static void free_sandbox(struct sandbox *sb)
 	quota_leave(sb);
 	list_remove(&sb->node);
 	list_remove(&sb->dirty);
+	list_remove(&sb->file_turn.node);
 	contexts_drop(sb);
 	watchers_drop(sb);
 	link_close(sb);

@@ -16,8 +16,8 @@
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
 #include "sandbox/pairs.h"
-#include "sandbox/series.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/series.h"
 #include "sandbox/template.h"
 #include "sandbox/usage.h"
 #include "sandbox/volume.h"
@@ -40,6 +40,8 @@ struct span;
 #define SANDBOX_EXECUTIONS_MAX 128u /* running at once in one sandbox */
 #define SANDBOX_UNRECORDED_MAX 64u  /* ended ones of a sandbox that the store has not taken */
 #define SANDBOX_FILE_OPS_MAX 32u    /* at once in one sandbox */
+#define SANDBOX_FILE_WAITS_MAX 256u /* operations that wait for others to end */
+#define SANDBOX_WATCHES_MAX 24u     /* of those at once, what has no end of its own */
 #define PROVIDER_PATIENCE_MS 10000u
 #define GUEST_PATIENCE_MS 10000u /* how long recovery waits for boxes to answer */
 #define TICK_MS 1000u            /* between two tries of what has failed */
@@ -230,11 +232,13 @@ struct sandbox {
 
 	struct list executions; /* owned reference each: running, or not yet recorded */
 	size_t n_running, n_unrecorded, n_readers;
-	struct list file_ops; /* owned */
-	size_t n_file_ops;
+	struct list file_ops;   /* owned: under way */
+	struct list file_waits; /* owned: not begun, the oldest first */
+	struct later file_turn; /* self-linked unless some of those are to begin */
+	size_t n_file_ops, n_file_waits, n_file_watches;
 	struct list watchers; /* owned */
 	size_t n_watchers;
-	size_t n_watches; /* of those, what goes on: no use of the sandbox by itself */
+	size_t n_watches;      /* of those, what goes on: no use of the sandbox by itself */
 	struct list ports;     /* owned struct exposure */
 	struct list port_uses; /* owned */
 	size_t n_ports, n_ports_coming, n_port_uses, n_port_busy;

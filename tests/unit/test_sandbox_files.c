@@ -263,24 +263,153 @@ static void operations_fail_with_the_boxs_error_and_with_its_end(void **state)
 	rig_close(&rig);
 }
 
-static void operations_are_bounded_and_need_a_running_sandbox(void **state)
+/* A sandbox with as many operations under way as there may be. */
+static struct sandbox *fill(struct sandbox_rig *rig, struct seen *s, struct file_op **many,
+			    uint32_t *ret_id)
 {
-	struct guest_file f = ask(FILE_READ);
-	struct file_op *many[SANDBOX_FILE_OPS_MAX], *op = NULL;
+	struct sandbox *sb = rig_create(rig, "");
+
+	for (size_t i = 0; i < SANDBOX_FILE_OPS_MAX; i++)
+		*ret_id = begin(rig, sb, FILE_READ, s, &many[i]);
+	return sb;
+}
+
+static void what_finds_no_room_waits_for_its_turn(void **state)
+{
+	struct file_op *many[SANDBOX_FILE_OPS_MAX], *first, *second, *third;
+	struct guest_file f = ask(FILE_STAT), w = ask(FILE_WRITE);
+	struct seen s = { 0 }, mine = { 0 };
+	struct sandbox_rig rig;
+	struct err err = { 0 };
+	struct fake_box *box;
+	struct sandbox *sb;
+	uint32_t id;
+
+	(void)state;
+	rig_open(&rig);
+	sb = fill(&rig, &s, many, &id);
+	box = rig_box(&rig, sb->id);
+	assert_int_equal(file_start(sb, &f, &ops, &mine, &first, &err), 0);
+	assert_int_equal(file_start(sb, &f, &ops, &mine, &second, &err), 0);
+	assert_int_equal(file_start(sb, &w, &ops, &mine, &third, &err), 0);
+	assert_int_equal(file_send(third, "x", 1), 0); /* room() follows */
+	rig_expect_nothing(&rig, box);
+	file_cancel(second); /* the box never hears of it */
+	say_u64(box, G_DONE, id, 0);
+	rig_run(&rig);
+	id = rig_expect(&rig, box, G_FILE, NULL);
+	rig_expect_nothing(&rig, box);
+	say_u64(box, G_DONE, id, 0);
+	rig_run(&rig);
+	assert_int_equal(mine.dones, 1);
+	assert_int_equal(mine.rooms, 2); /* a look at it is harmless to who sends nothing */
+	id = rig_expect(&rig, box, G_FILE, NULL);
+	assert_int_equal(file_send(third, "x", 1), 1);
+	assert_int_equal(rig_expect(&rig, box, G_DATA, NULL), id);
+	assert_true(sb->n_file_waits == 0 && sb->n_file_ops == SANDBOX_FILE_OPS_MAX);
+	file_cancel(third);
+	rig_close(&rig);
+}
+
+static void what_is_said_to_one_that_waits_is_said_in_its_turn(void **state)
+{
+	struct file_op *many[SANDBOX_FILE_OPS_MAX], *empty, *held;
+	struct guest_file f = ask(FILE_READ), w = ask(FILE_WRITE);
+	struct seen s = { 0 }, mine = { 0 };
+	struct sandbox_rig rig;
+	struct err err = { 0 };
+	struct fake_box *box;
+	struct sandbox *sb;
+	uint32_t id;
+
+	(void)state;
+	rig_open(&rig);
+	sb = fill(&rig, &s, many, &id);
+	box = rig_box(&rig, sb->id);
+	assert_int_equal(file_start(sb, &w, &ops, &mine, &empty, &err), 0);
+	assert_int_equal(file_send(empty, NULL, 0), 0);
+	assert_int_equal(file_start(sb, &f, &ops, &mine, &held, &err), 0);
+	file_hold(held, true);
+	say_u64(box, G_DONE, id, 0);
+	rig_run(&rig);
+	id = rig_expect(&rig, box, G_FILE, NULL);
+	assert_int_equal(rig_expect(&rig, box, G_DATA, NULL), id); /* the end of an empty file */
+	say_u64(box, G_DONE, id, 0);
+	rig_run(&rig);
+	id = rig_expect(&rig, box, G_FILE, NULL);
+	for (size_t n = 0; n < GUEST_WINDOW; n += GUEST_CHUNK)
+		say_data(box, id, GUEST_CHUNK);
+	rig_run(&rig);
+	rig_expect_nothing(&rig, box); /* no credit */
+	rig_close(&rig);
+}
+
+static void those_that_wait_end_with_their_box(void **state)
+{
+	struct file_op *many[SANDBOX_FILE_OPS_MAX], *op;
+	struct guest_file f = ask(FILE_STAT);
+	struct seen s = { 0 }, mine = { 0 };
+	struct sandbox_rig rig;
+	struct err err = { 0 };
+	struct sandbox *sb;
+	uint32_t id;
+
+	(void)state;
+	rig_open(&rig);
+	sb = fill(&rig, &s, many, &id);
+	assert_int_equal(file_start(sb, &f, &ops, &mine, &op, &err), 0);
+	fake_kill(&rig.fake, sb->box_id, SIGKILL);
+	rig_run(&rig);
+	assert_true(mine.fails == 1 && mine.err.code == EPIPE);
+	assert_int_equal(s.fails, SANDBOX_FILE_OPS_MAX);
+	sb = fill(&rig, &s, many, &id);
+	assert_int_equal(file_start(sb, &f, &ops, &mine, &op, &err), 0);
+	rig_close(&rig); /* nobody is told */
+	assert_int_equal(mine.fails, 1);
+}
+
+static void watches_leave_room_for_others(void **state)
+{
+	struct guest_file f = ask(FILE_WATCH);
 	struct sandbox_rig rig;
 	struct seen s = { 0 };
-	struct told t = { 0 };
 	struct err err = { 0 };
+	struct file_op *op;
 	struct sandbox *sb;
 
 	(void)state;
 	rig_open(&rig);
 	sb = rig_create(&rig, "");
-	for (size_t i = 0; i < SANDBOX_FILE_OPS_MAX; i++)
-		(void)begin(&rig, sb, FILE_READ, &s, &many[i]);
+	for (size_t i = 0; i < SANDBOX_WATCHES_MAX; i++)
+		(void)begin(&rig, sb, FILE_WATCH, &s, &op);
 	assert_int_equal(file_start(sb, &f, &ops, &s, &op, &err), -EAGAIN);
-	for (size_t i = 0; i < SANDBOX_FILE_OPS_MAX; i++)
-		file_cancel(many[i]);
+	file_cancel(op);
+	(void)rig_expect(&rig, rig_box(&rig, sb->id), G_CANCEL, NULL);
+	(void)begin(&rig, sb, FILE_WATCH, &s, &op);
+	rig_close(&rig);
+}
+
+static void operations_are_bounded_and_need_a_running_sandbox(void **state)
+{
+	struct guest_file f = ask(FILE_READ);
+	struct file_op *many[SANDBOX_FILE_OPS_MAX + SANDBOX_FILE_WAITS_MAX], *op = NULL;
+	struct sandbox_rig rig;
+	struct seen s = { 0 };
+	struct told t = { 0 };
+	struct err err = { 0 };
+	struct sandbox *sb;
+	size_t n = SANDBOX_FILE_OPS_MAX;
+	uint32_t id;
+
+	(void)state;
+	rig_open(&rig);
+	sb = fill(&rig, &s, many, &id);
+	while (n < sizeof(many) / sizeof(many[0]))
+		assert_int_equal(file_start(sb, &f, &ops, &s, &many[n++], &err), 0);
+	assert_int_equal(file_start(sb, &f, &ops, &s, &op, &err), -EAGAIN);
+	while (n > 0)
+		file_cancel(many[--n]);
+	assert_true(sb->n_file_ops == 0 && sb->n_file_waits == 0);
 	sandbox_pause(sb, rig_told, &t);
 	rig_run(&rig);
 	assert_int_equal(file_start(sb, &f, &ops, &s, &op, &err), -EBUSY);
@@ -298,6 +427,10 @@ int main(void)
 		cmocka_unit_test(a_watch_is_armed_sees_events_and_ends_only_when_cancelled),
 		cmocka_unit_test(an_operation_may_be_cancelled_from_its_own_data),
 		cmocka_unit_test(operations_fail_with_the_boxs_error_and_with_its_end),
+		cmocka_unit_test(what_finds_no_room_waits_for_its_turn),
+		cmocka_unit_test(what_is_said_to_one_that_waits_is_said_in_its_turn),
+		cmocka_unit_test(those_that_wait_end_with_their_box),
+		cmocka_unit_test(watches_leave_room_for_others),
 		cmocka_unit_test(operations_are_bounded_and_need_a_running_sandbox),
 	};
 

@@ -1,4 +1,5 @@
 """Filesystem.Filesystem of envd, call by call, with plain requests."""
+import concurrent.futures
 import re
 import threading
 
@@ -401,3 +402,11 @@ def test_streams_and_requests_do_not_wait_for_each_other(envd, place):
         seen = {next(stream)["filesystem"]["name"] for _ in range(8)}
         assert seen == {str(number) for number in range(8)}
         stream.close()
+
+
+def test_many_at_once_wait_for_each_other(envd, place):
+    """More than a sandbox takes at once: what has no room waits, and nobody is refused."""
+    with concurrent.futures.ThreadPoolExecutor(100) as side_by_side:
+        made = list(side_by_side.map(lambda number: ask(envd, "MakeDir", path=f"{place}/{number}").status, range(150)))
+        found = list(side_by_side.map(lambda number: ask(envd, "Stat", path=f"{place}/{number}").status, range(150)))
+    assert set(made) == set(found) == {200}
