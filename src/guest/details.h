@@ -13,8 +13,7 @@
 
 struct fileop;
 
-#define DETAILS_NAMES 16384 /* bytes of the names of a file's attributes; with more, none is told \
-			     */
+#define DETAILS_NAMES 16384 /* bytes of the names of a file's attributes; with more, none is */
 
 struct details {
 	struct buf passwd, group; /* the box's files, once they were wanted */
