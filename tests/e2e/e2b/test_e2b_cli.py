@@ -32,8 +32,12 @@ def test_a_sandbox_is_created_listed_and_killed(cli, box):
 
 def test_commands_are_executed_and_their_exit_code_is_passed_on(cli, box):
     assert cli("sandbox", "exec", box, "echo", "hello") == "hello\n"
-    assert cli("sandbox", "exec", "-u", "root", "-c", "/tmp", "-e", "A=b", box, "echo $A $(whoami) $(pwd)") == "b root /tmp\n"
+    assert cli("sandbox", "exec", "-c", "/tmp", "-e", "A=b", box, "echo $A $(whoami) $(pwd)") == "b user /tmp\n"
     cli("sandbox", "exec", box, "exit 3", code=3)
+
+
+def test_commands_are_executed_as_root(cli, box, needs_root):
+    assert cli("sandbox", "exec", "-u", "root", box, "whoami") == "root\n"
 
 
 def test_a_sandbox_tells_of_itself(cli, box):
