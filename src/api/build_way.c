@@ -4,18 +4,24 @@
 #include <stdlib.h>
 
 #include "api/call.h"
+#include "api/network.h"
 #include "api/package_way.h"
 #include "api/way.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "config/config.h"
+#include "egress/policy.h"
+#include "egress/rules.h"
 #include "sandbox/build.h"
 #include "sandbox/exec.h"
+#include "sandbox/sandbox.h"
 
 #define PLAN_MAX (256u << 10)
 
 struct build_way {
 	struct api *api;
-	struct way *way; /* owned */
+	struct way *way;            /* owned */
+	struct egress_rules *rules; /* owned: of RUN; NULL */
 	enum package_manager manager;
 	struct jv_strings packages; /* of the step, which outlives it */
 	void (*ready)(void *arg, const struct exec_request *req, const struct err *err);
@@ -34,8 +40,10 @@ static int check(void *user, int type, const struct jv_strings *packages, struct
 
 static void close_way(struct build_way *w)
 {
-	if (w)
+	if (w) {
 		way_close(w->way);
+		(void)rules_free(w->rules);
+	}
 	free(w);
 }
 
@@ -70,6 +78,33 @@ static void opened(void *user, uint16_t port)
 	(void)arena_free(a);
 }
 
+static void opened_run(void *user, uint16_t port)
+{
+	struct build_way *w = user;
+	struct arena *a = arena_create(PLAN_MAX);
+	struct sandbox_pair env[NETWORK_VARIABLES];
+	ssize_t n = a ? network_add_env(env, 0, port, a) : -ENOMEM;
+	struct exec_request req = { .env = env, .n_env = n < 0 ? 0 : (size_t)n };
+
+	w->ready(w->arg, &req, n < 0 ? &(struct err){ ENOMEM, "way out" } : NULL);
+	(void)arena_free(a);
+}
+
+/* Wherever the operator lets sandboxes go. */
+static int open_run(struct build_way *w, struct sandbox *sb, struct err *err)
+{
+	static const struct way_ops ops = { .open = opened_run, .failed = failed };
+	const struct config *config = w->api->deps.config;
+	struct egress_policy policy = { .allow_private = config->internet_allow_private };
+	int r;
+
+	if (!config->internet)
+		return err_set(err, EOPNOTSUPP, "there is no way out");
+	r = network_rules(&(struct network_terms){ .is_open = true }, &w->rules, err);
+	policy.rules = w->rules;
+	return r < 0 ? r : way_open(w->api, sb, &policy, false, &ops, w, &w->way, err);
+}
+
 static int open_way(void *user, struct sandbox *sb, int type, const struct jv_strings *packages,
 		    void (*ready)(void *arg, const struct exec_request *req, const struct err *err),
 		    void *arg, struct build_way **ret, struct err *err)
@@ -85,7 +120,10 @@ static int open_way(void *user, struct sandbox *sb, int type, const struct jv_st
 				 .packages = *packages,
 				 .ready = ready,
 				 .arg = arg };
-	r = package_way_open(user, sb, w->manager, &ops, w, &w->way, err);
+	if (type == BUILD_RUN)
+		r = open_run(w, sb, err);
+	else
+		r = package_way_open(user, sb, w->manager, &ops, w, &w->way, err);
 	if (r < 0)
 		close_way(w);
 	else

@@ -4,14 +4,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "json/jv_decode.h"
 
 struct api;
 struct api_call;
+struct arena;
 struct egress_rules;
 struct err;
 struct sandbox;
+struct sandbox_pair;
 
 struct network_terms {
 	bool is_open;            /* what is in neither list may be reached */
@@ -29,3 +32,10 @@ void network_open(struct api_call *c, struct sandbox *sb, const struct network_t
 /* The terms are others from now on; what is open is cut. */
 void network_change(struct api *api, const char *sandbox_id, const struct network_terms *t);
 void network_forget(struct api *api); /* all of them: the api goes */
+
+/* Variables that lead programs to the proxy, ended by NULL. */
+#define NETWORK_VARIABLES 6
+extern const char *const network_variables[NETWORK_VARIABLES + 1];
+/* Adds them to the n there are, but for those that are there already; port 0: none. How many there
+ * are then, or -ENOMEM. */
+ssize_t network_add_env(struct sandbox_pair *env, size_t n, uint16_t port, struct arena *a);

@@ -39,7 +39,7 @@ static const struct jv_field execute_fields[] = {
 	JV_FIELD("language", STRING, struct body_execute, language, .flags = JV_NULLABLE,
 		 .max = 64),
 	JV_FIELD("env_vars", PAIRS, struct body_execute, env, .flags = JV_NULLABLE,
-		 .max = SANDBOX_ENV_MAX - E2B_NETWORK_VARIABLES, .text_max = CONTEXT_CODE_MAX),
+		 .max = SANDBOX_ENV_MAX - NETWORK_VARIABLES, .text_max = CONTEXT_CODE_MAX),
 };
 const struct route_body e2b_body_execute = {
 	.name = "E2bExecuteRequest",
@@ -295,14 +295,14 @@ static int fill_env(const struct code_run *run, const struct jv_pairs *own,
 		    struct context_code *code)
 {
 	struct arena *a = http_arena(run->call->http);
-	struct sandbox_pair *env = arena_array(a, own->len + E2B_NETWORK_VARIABLES, sizeof(*env));
+	struct sandbox_pair *env = arena_array(a, own->len + NETWORK_VARIABLES, sizeof(*env));
 	ssize_t n;
 
 	if (!env)
 		return -ENOMEM;
 	for (size_t i = 0; i < own->len; i++)
 		env[i] = (struct sandbox_pair){ own->items[i].name, own->items[i].value };
-	n = e2b_network_add(env, own->len, run->proxy, a);
+	n = network_add_env(env, own->len, run->proxy, a);
 	code->env = env;
 	code->n_env = n < 0 ? 0 : (size_t)n;
 	return n < 0 ? -ENOMEM : 0;

@@ -18,10 +18,3 @@ void e2b_network_open(struct api_call *c, struct sandbox *sb,
 		      void (*ready)(void *user, uint16_t port), void *user);
 /* Its note is another one. */
 void e2b_network_changed(struct api_call *c, struct sandbox *sb);
-
-/* Variables that lead programs to the proxy, ended by NULL. */
-#define E2B_NETWORK_VARIABLES 6
-extern const char *const e2b_network_variables[E2B_NETWORK_VARIABLES + 1];
-/* Adds them to the n there are, but for those that are there already; port 0: none. How many there
- * are then, or -ENOMEM. */
-ssize_t e2b_network_add(struct sandbox_pair *env, size_t n, uint16_t port, struct arena *a);

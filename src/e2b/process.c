@@ -24,7 +24,7 @@
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define VARIABLE "E2B_SANDBOX"
 #define VARIABLE_ID "E2B_SANDBOX_ID"
-#define OWN_VARIABLES (2 + E2B_NETWORK_VARIABLES)
+#define OWN_VARIABLES (2 + NETWORK_VARIABLES)
 #define PTY_ROWS 24
 #define PTY_COLS 80
 
@@ -91,7 +91,7 @@ static int fill_env(struct exec_request *req, const struct start *s, const char 
 		env[n++] = (struct sandbox_pair){ VARIABLE, "true" };
 	if (!has_name(env, n, VARIABLE_ID))
 		env[n++] = (struct sandbox_pair){ VARIABLE_ID, id };
-	added = e2b_network_add(env, n, proxy, a);
+	added = network_add_env(env, n, proxy, a);
 	req->n_env = added < 0 ? 0 : (size_t)added;
 	return added < 0 ? -ENOMEM : 0;
 }
@@ -295,7 +295,7 @@ static void write_command(struct jw *w, struct jv content)
 
 static bool is_own(const char *variable)
 {
-	for (const char *const *name = e2b_network_variables; *name; name++)
+	for (const char *const *name = network_variables; *name; name++)
 		if (strcmp(variable, *name) == 0)
 			return true;
 	return strcmp(variable, VARIABLE) == 0 || strcmp(variable, VARIABLE_ID) == 0;

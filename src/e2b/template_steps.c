@@ -126,6 +126,7 @@ static bool take_run(struct api_call *c, const struct body_step *s, struct build
 	if (take_packages(c, s, to)) /* for the template's user, whoever the step names */
 		return true;
 	to->type = BUILD_RUN;
+	to->is_online = true;
 	to->user = arg(s, 1)[0] ? arg(s, 1) : NULL;
 	return set_args(c, to, args, sizeof(args) / sizeof(args[0]));
 }

@@ -69,6 +69,7 @@ struct build_step {
 	const char *user;    /* of this one alone; NULL: as USER says */
 	const char *files;   /* an archive: what COPY unpacks, RUN's standard input; NULL */
 	bool force;          /* and all behind it: not from the cache */
+	bool is_online;      /* RUN: with the way out that the operator allows, if any */
 	uint64_t timeout_ms; /* 0: the usual */
 	int state;           /* enum build_step_state */
 	bool is_cached;
@@ -147,7 +148,7 @@ void build_unfollow(struct build_follower *f);
 struct build_way; /* opaque: one */
 struct build_network {
 	/* ready() comes later, once: with the command to run while the way is open; borrowed for
-	 * the call. */
+	 * the call. Of RUN: with variables for the step's own. */
 	int (*open)(void *user, struct sandbox *sb, int type, const struct jv_strings *packages,
 		    void (*ready)(void *arg, const struct exec_request *req, const struct err *err),
 		    void *arg, struct build_way **ret, struct err *err);

@@ -278,7 +278,7 @@ static void run_command(struct build_job *j, const struct exec_request *planned)
 	req.kind = EXECUTION_COMMAND;
 	req.user = user_of(j, s);
 	req.timeout_ms = step_ms(j, s);
-	if (!planned) {
+	if (s->type == BUILD_RUN) {
 		req.command = s->args.len == 1 ? s->args.items[0] : NULL;
 		req.argv = s->args.len == 1 ? NULL : s->args.items;
 		req.argc = s->args.len == 1 ? 0 : s->args.len;
@@ -292,7 +292,9 @@ static void on_way(void *user, const struct exec_request *req, const struct err 
 {
 	struct build_job *j = user;
 
-	if (err)
+	if (err && build_step_now(j)->type == BUILD_RUN)
+		run_command(j, NULL); /* as it would where nobody may go out */
+	else if (err)
 		fail(j, err);
 	else
 		run_command(j, req);
@@ -309,6 +311,19 @@ static void install(struct build_job *j)
 	j->is_acting = true;
 	if (n->open(n->user, j->box.sb, s->type, &s->args, on_way, j, &j->box.way, &err) < 0)
 		fail(j, &err);
+}
+
+static void run_online(struct build_job *j)
+{
+	const struct build_network *n = j->all->builds->network;
+	const struct build_step *s = build_step_now(j);
+	struct err err = { 0 };
+
+	if (s->is_online && n &&
+	    n->open(n->user, j->box.sb, BUILD_RUN, &s->args, on_way, j, &j->box.way, &err) == 0)
+		j->is_acting = true;
+	else
+		run_command(j, NULL);
 }
 
 /* ---- files ---- */
@@ -438,7 +453,7 @@ static void act(struct build_job *j)
 		install(j);
 		break;
 	default:
-		run_command(j, NULL);
+		run_online(j);
 		break;
 	}
 }

@@ -66,6 +66,7 @@ static const struct jv_field kept_steps[] = {
 	JV_FIELD("ms", U64, struct build_step, ms),
 	JV_FIELD("omitted", U64, struct build_step, omitted),
 	JV_FIELD("lines", U64, struct build_step, lines),
+	JV_FIELD("online", BOOL, struct build_step, is_online),
 	JV_FIELD("output", STRING, struct build_step, tail, .max = TAIL_FAILED * 4),
 };
 
@@ -246,6 +247,8 @@ static void write_step(const struct build_step *s, size_t most, struct jw *w)
 	jw_bool_field(w, "cached", s->is_cached);
 	jw_uint_field(w, "ms", s->ms);
 	jw_uint_field(w, "lines", s->lines);
+	if (s->is_online)
+		jw_bool_field(w, "online", true);
 	write_output(s, most, w);
 	jw_object_end(w);
 }

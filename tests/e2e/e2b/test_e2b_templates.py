@@ -1,8 +1,10 @@
 """Templates as E2B's clients make and find them: builds by steps, files, tags, with plain requests."""
 import gzip
 import hashlib
+import http.server
 import io
 import tarfile
+import threading
 import urllib.parse
 
 import pytest
@@ -222,6 +224,28 @@ def test_packages_come_from_the_registry_that_is_set():
         assert "PIP" not in build(plane, [run("pip install holtdemo --help > /dev/null; echo also")])["text"]  # a shell's
         tidy(daemon)
     registry.close()
+
+
+def test_commands_of_a_build_go_out_where_the_operator_lets_sandboxes_go():
+    fetch = run("curl -sf --max-time 60 http://127.0.0.2:$PORT/ && echo fetched || echo nothing; env | grep -c -i _proxy=")
+
+    class Quiet(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.2", 0), Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for flags, word, variables in [(["--internet", "--internet-allow-private"], "fetched", "6"), ([], "nothing", "0")]:
+            with Daemon(*flags) as daemon:
+                done = build(control(daemon.api), [step("ENV", "PORT", str(server.server_port)), fetch])
+                told = [e["message"] for e in done["entries"]]
+                assert done["status"] in ("ready", "error") and word in told and variables in told, done["text"]
+                tidy(daemon)
+        server.shutdown()
 
 
 # --- what is refused ------------------------------------------------------------------------------------
