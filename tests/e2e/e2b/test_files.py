@@ -341,6 +341,32 @@ def test_a_template_without_sudo_gives_no_rights_of_root(api, needs_root):
         api.delete(f"/sandboxes/{envd.id}").must(204)
 
 
+def test_roots_rights_end_at_the_box(envd, needs_root):
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj", "/proc/self/mem",
+                 "/sys/kernel/x", "/dev/null", "/dev/x/y"):
+        assert put(envd, path, b"1").status in (400, 403, 404), path
+        assert put(envd, path, b"1", username="root").status in (400, 403, 404), path
+    for path in "/proc/kcore", "/proc/1/mem", "/dev/mem", "/dev/kmsg":
+        assert get(envd, path).status in (400, 403, 404), path
+    put(envd, "/usr/bin/of-the-box-alone").must(200)
+    assert not os.path.lexists("/usr/bin/of-the-box-alone")
+    put(envd, "/etc/passwd.new", b"x").must(200)
+    assert not os.path.lexists("/etc/passwd.new")
+
+
+def test_a_link_leads_nowhere_but_into_the_box(envd, place, needs_root):
+    made = start(envd, f"mkdir {place}; cd {place}; ln -s /proc/1/root out; ln -s /../../../../etc/hostname up; "
+                       "ln -s /proc/self/exe exe; ln -s /proc/1/cwd cwd").wait()
+    assert made.exit["exitCode"] == 0
+    for name in "out/etc/passwd", "exe", "cwd/x":
+        assert get(envd, f"{place}/{name}").status in (400, 403, 404), name
+    for name in "out/etc/x", "cwd/x":
+        assert put(envd, f"{place}/{name}").status in (400, 403, 404), name
+    put(envd, f"{place}/up", b"of the box").must(200)
+    assert open("/etc/hostname", "rb").read() != b"of the box"
+    assert get(envd, "/etc/hostname").must(200).body == b"of the box"
+
+
 # --- metadata --------------------------------------------------------------------------------------
 
 
