@@ -217,7 +217,10 @@ void note_traffic(const char *note, struct note_traffic *ret)
 	struct jv network = doc ? jv_get(jv_root(doc), "network") : (struct jv){ 0 };
 	const char *mask = jv_text(jv_get(network, "maskRequestHost"));
 
-	*ret = (struct note_traffic){ .is_public = true };
+	*ret = (struct note_traffic){ 0 };
+	if (doc && jv_kind(jv_root(doc)) == JV_OBJECT &&
+	    (!is_said(network) || jv_kind(network) == JV_OBJECT))
+		ret->is_public = true;
 	(void)jv_bool(jv_get(network, "allowPublicTraffic"), &ret->is_public);
 	if (mask)
 		(void)str_copy(ret->mask_host, sizeof(ret->mask_host), mask);

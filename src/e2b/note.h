@@ -35,8 +35,8 @@ void note_write_network(struct jw *w, const char *note, bool has_way);
 /* Whether that is what it was made from. */
 bool note_is_of(const char *note, const char *template, const char *asked);
 
-struct note_traffic {                      /* to its ports */
-	bool is_public;                    /* unless said otherwise */
+struct note_traffic {   /* to its ports */
+	bool is_public; /* unless said otherwise, or what was said cannot be read */
 	char mask_host[NOTE_HOST_MAX + 1]; /* "": as the client sends it; may hold ${PORT} */
 };
 void note_traffic(const char *note, struct note_traffic *ret);

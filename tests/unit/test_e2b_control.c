@@ -227,7 +227,7 @@ static void an_update_clears_what_goes_out_and_leaves_what_comes_in(void **state
 	(void)jv_free(doc);
 }
 
-static void a_note_that_is_damaged_says_nothing(void **state)
+static void a_note_that_is_damaged_opens_nothing(void **state)
 {
 	static const char *const notes[] = { "", "{", "[]", "7", "{\"network\":5}" };
 	struct note_traffic t;
@@ -235,7 +235,7 @@ static void a_note_that_is_damaged_says_nothing(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
 		note_traffic(notes[i], &t);
-		assert_true(t.is_public);
+		assert_false(t.is_public);
 		assert_string_equal(t.mask_host, "");
 		assert_true(note_is_of(notes[i], "python", "python"));
 	}
@@ -251,7 +251,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_network_is_named),
 		cmocka_unit_test(a_network_has_its_limit),
 		cmocka_unit_test(an_update_clears_what_goes_out_and_leaves_what_comes_in),
-		cmocka_unit_test(a_note_that_is_damaged_says_nothing),
+		cmocka_unit_test(a_note_that_is_damaged_opens_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
