@@ -4,7 +4,7 @@
 // Prints one JSON object: for each row {"holt":[ms…], "stub":[ms…]}, and the number of sandboxes that came when
 // CROWD were asked for at once.
 import { execFile } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { promisify } from 'node:util'
@@ -45,18 +45,21 @@ async function inTurn(sides, count) {
   return times
 }
 
+// What the SDK has run in the sandbox, without one; a home of its own, so that nobody's profile counts.
+const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: mkdtempSync(`${tmpdir()}/holt-bench.`) }
+const bare = (command) => timed(() => run('/bin/bash', ['-l', '-c', command], { env }))
+
 async function commands() {
   const boxes = {}
   for (const [name, url] of [['holt', holtUrl], ['stub', stubUrl]]) {
     pointAt(url)
     boxes[name] = await Sandbox.create({ apiKey, timeoutMs: 600_000 })
   }
-  const env = { PATH: '/usr/bin:/bin', HOME: mkdtempSync(`${tmpdir()}/holt-bench.`) }
   const times = await inTurn(
     {
       holt: () => timed(() => boxes.holt.commands.run('true')),
       stub: () => timed(() => boxes.stub.commands.run('true')),
-      bare: () => timed(() => run('/bin/bash', ['-l', '-c', 'true'], { env })),
+      bare: () => bare('true'),
     },
     runs,
   )
@@ -101,8 +104,12 @@ async function crowd() {
 
 const report = {
   run: await commands(),
-  tti: await inTurn({ holt: () => firstCommand(holtUrl), stub: () => firstCommand(stubUrl) }, runs),
+  tti: await inTurn(
+    { holt: () => firstCommand(holtUrl), stub: () => firstCommand(stubUrl), bare: () => bare('node -v') },
+    runs,
+  ),
   crowd: await crowd(),
 }
+rmSync(env.HOME, { recursive: true })
 process.stdout.write(JSON.stringify(report) + '\n')
 process.exit(0)
