@@ -268,6 +268,11 @@ def test_what_is_no_build_is_refused_in_words(plane, fields, word):
     assert status(plane, asked)["status"] == "waiting"
 
 
+def test_builds_of_the_old_command_line_are_not_here(plane):
+    for path in ["/templates", "/templates/own", "/templates/own/builds/x"]:
+        error(plane.ask("POST", path, {"dockerfile": "FROM scratch"}), 501, path)
+
+
 @pytest.mark.parametrize("name", ["", "a b", "x" * 64, "_x", "python", "e2b", "x/", None, 7])
 def test_what_is_no_name_is_refused(plane, name):
     answer = plane.ask("POST", "/v3/templates", {"name": name})
