@@ -219,7 +219,7 @@ void snapshot_cancel(struct launch *l, struct box *b);
 
 /* volume.c: file systems of their own. */
 int volume_make(struct launch *l, const struct volume_spec *v, uint32_t request, struct err *err);
-int volume_drop(struct launch *l, const char *id, struct err *err);
+int volume_drop(struct launch *l, const char *id, uint32_t request, struct err *err);
 /* Mounts them, then goes on with boxes_create(). Takes the claim's disk_use if it succeeds. */
 int volume_claim(struct launch *l, struct template *t, const struct limits *limits,
 		 const struct claim *claim, struct err *err);

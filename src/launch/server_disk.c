@@ -81,11 +81,8 @@ int server_on_volume_make(struct launch *l, struct request *q, struct err *err)
 int server_on_volume_drop(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = read_id(q, err);
-	int r = id ? volume_drop(l, id, err) : -EINVAL;
 
-	if (r == 0)
-		server_ok(l, q->id);
-	return r;
+	return id ? volume_drop(l, id, q->id, err) : -EINVAL;
 }
 
 struct listing {

@@ -150,9 +150,46 @@ int volume_make(struct launch *l, const struct volume_spec *v, uint32_t request,
 	return job_start(l, &j, make, &o, fds, 2, err);
 }
 
-int volume_drop(struct launch *l, const char *id, struct err *err)
+/* A box that has ended a moment ago lets go of it by and by: the kernel unmounts behind our back.
+ */
+static int wait_free(const void *arg, struct job_result *ret, int *ret_fds, size_t *ret_nfds,
+		     struct err *err)
 {
-	_close_ int fd = -1;
+	const struct make_order *o = arg;
+	_close_ int fd = openat(FD_VOLUMES, o->id, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	(void)ret;
+	(void)ret_fds;
+	(void)ret_nfds;
+	return fd < 0 ? err_sys(err, errno, "volume %s", o->id) : image_lock(fd, err);
+}
+
+/* While the job had its lock nobody could mount it, and the job is still in the list. */
+static void dropped(struct launch *l, struct job *j, const struct job_result *r, int *fds,
+		    size_t nfds)
+{
+	struct err err = { 0 };
+	int code = r->code == 0 ? disk_discard(l->disk.volumes, j->id, false) : 0;
+
+	(void)fds;
+	(void)nfds;
+	if (r->code < 0) {
+		(void)err_set(&err, -r->code, "%s", r->text);
+		server_failed(l, j->request, &err);
+	} else if (code < 0) {
+		(void)err_sys(&err, code, "volume %s", j->id);
+		server_failed(l, j->request, &err);
+	} else {
+		disk_sweep(l);
+		server_ok(l, j->request);
+	}
+}
+
+int volume_drop(struct launch *l, const char *id, uint32_t request, struct err *err)
+{
+	struct job j = { .done = dropped, .request = request };
+	struct make_order o = { 0 };
+	int fds[] = { l->disk.volumes };
 	int r = check_privilege(l, err);
 
 	if (r == 0 && !exists(l, id))
@@ -161,16 +198,9 @@ int volume_drop(struct launch *l, const char *id, struct err *err)
 		r = check_free(l, id, err);
 	if (r < 0)
 		return r;
-	fd = openat(l->disk.volumes, id, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys(err, errno, "volume %s", id);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, EBUSY, "volume %s is still mounted", id);
-	r = disk_discard(l->disk.volumes, id, false);
-	if (r < 0)
-		return err_sys(err, r, "volume %s", id);
-	disk_sweep(l);
-	return 0;
+	(void)str_copy(o.id, sizeof(o.id), id);
+	(void)str_copy(j.id, sizeof(j.id), id);
+	return job_start(l, &j, wait_free, &o, fds, 1, err);
 }
 
 static int mount_all(const void *arg, struct job_result *ret, int *ret_fds, size_t *ret_nfds,

@@ -76,7 +76,7 @@ static int check(int image, struct err *err)
 }
 
 /* Where the image goes, its lock goes too. */
-static int lock(int image, struct err *err)
+int image_lock(int image, struct err *err)
 {
 	uint64_t deadline = clock_now_ms() + LOCK_MS;
 
@@ -84,7 +84,7 @@ static int lock(int image, struct err *err)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_sys(err, errno, "lock of a volume");
 		if (clock_now_ms() >= deadline)
-			return err_set(err, EBUSY, "the volume is mounted already");
+			return err_set(err, EBUSY, "the volume is still mounted");
 		(void)poll(NULL, 0, 2);
 	}
 	return 0;
@@ -97,7 +97,7 @@ int image_mount(int image, struct err *err)
 				       { "discard", NULL },
 				       { "errors", "remount-ro" } };
 	_close_ int loop = -1;
-	int r = lock(image, err);
+	int r = image_lock(image, err);
 
 	if (r == 0)
 		r = check(image, err);
