@@ -10,7 +10,7 @@ TRIED = COLUMNS if IS_ROOT else [COLUMNS[0], *[column for column, after in zip(C
                                                if column[0] != after[0]]]
 LEAST = {"npm": 38, "PyPI": 38, "npm interpreter": 11, "PyPI interpreter": 7}  # features
 MISSING = {"secrets": "501"}  # docs/e2b.md says so; the client is told by this
-ROOTLESS = {} if IS_ROOT else {"root and sudo": "invalid username: 'root'"}
+ROOTLESS = {} if IS_ROOT else {"root and sudo": "invalid username: 'root'", "volumes": "409: volumes need"}
 
 
 @pytest.fixture(scope="session")
