@@ -315,7 +315,6 @@ static void rooms_of_living_boxes_are_kept_and_others_removed(void **state)
 {
 	struct rig *r = *state;
 	struct held kept, lost;
-	_close_ int image = -1;
 	char id[ID_LEN + 1];
 
 	claim(r, NULL, &kept);
