@@ -83,29 +83,27 @@ async function pauseWithoutMemory(w) {
   await again.kill()
 }
 
-function pausing(w, more = {}) {
-  if (w.has(/lifecycle\?: SandboxLifecycle/)) {
-    return w.Sandbox.create('base', { timeoutMs: 2_000, lifecycle: { onTimeout: 'pause', ...more } })
-  }
-  return w.Sandbox.betaCreate('base', { timeoutMs: 2_000, autoPause: true })
-}
-
-async function paused(w, box) {
+// Its time is cut short when all is written: however slow the machine is, it is not over before.
+async function pausing(w, more = {}) {
+  const opts = { timeoutMs: 300_000 }
+  const box = w.has(/lifecycle\?: SandboxLifecycle/)
+    ? await w.Sandbox.create('base', { ...opts, lifecycle: { onTimeout: 'pause', ...more } })
+    : await w.Sandbox.betaCreate('base', { ...opts, autoPause: true })
+  w.keep(box)
+  await box.files.write('kept.txt', 'kept')
+  await box.setTimeout(1_000)
   await until(async () => (await w.Sandbox.getInfo(box.sandboxId)).state === 'paused', 'its being paused')
+  return box
 }
 
 async function autoPause(w) {
-  const box = w.keep(await pausing(w))
-  await box.files.write('kept.txt', 'kept')
-  await paused(w, box)
+  const box = await pausing(w)
   const again = await w.Sandbox.connect(box.sandboxId)
   assert.equal(await again.files.read('kept.txt'), 'kept')
 }
 
 async function autoResume(w) {
-  const box = w.keep(await pausing(w, { autoResume: true }))
-  await box.files.write('kept.txt', 'kept')
-  await paused(w, box)
+  const box = await pausing(w, { autoResume: true })
   assert.equal(await box.files.read('kept.txt'), 'kept')
 }
 
