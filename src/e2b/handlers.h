@@ -43,6 +43,12 @@ void e2b_sandbox_logs_old(struct api_call *c);
 void e2b_sandbox_fork(struct api_call *c);
 void e2b_snapshot_create(struct api_call *c);
 void e2b_snapshot_list(struct api_call *c);
+/* secrets.c */
+void e2b_secret_create(struct api_call *c);
+void e2b_secret_list(struct api_call *c);
+void e2b_secret_get(struct api_call *c);
+void e2b_secret_change(struct api_call *c);
+void e2b_secret_delete(struct api_call *c);
 /* volumes.c */
 void e2b_volume_create(struct api_call *c);
 void e2b_volume_list(struct api_call *c);

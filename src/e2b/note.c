@@ -5,6 +5,7 @@
 
 #include "api/network.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "sandbox/lifecycle.h"
@@ -52,6 +53,24 @@ static int check_kind(const char *name, struct jv v, enum jv_kind want, const ch
 	return err_set(err, EINVAL, "network.%s: want %s", name, word);
 }
 
+/* A secret or a token that is named in a rule would have to be put into requests on their way,
+ * which are TLS that nobody opens here. Who was told nothing would rely on it. */
+static int check_rules(struct jv rules, struct err *err)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	jw_value(&w, rules);
+	if (jw_end(&w) < 0)
+		return err_sys(err, ENOMEM, "network.rules");
+	if (strstr(buf_str(&b), "${e2b."))
+		return err_set(
+			err, EINVAL,
+			"network.rules: this server puts no secrets and tokens into requests: "
+			"it does not open TLS");
+	return 0;
+}
+
 static int check_terms(const struct network *n, struct err *err)
 {
 	struct network_terms terms = { .allow = n->allow_out, .deny = n->deny_out };
@@ -80,6 +99,8 @@ static int check_network(struct jv v, struct arena *a, struct err *err)
 		r = check_kind("egressProxy", n.proxy, JV_OBJECT, "an object", err);
 	if (r == 0)
 		r = check_kind("httpsPorts", n.ports, JV_ARRAY, "a list", err);
+	if (r == 0)
+		r = check_rules(n.rules, err);
 	return r < 0 ? r : check_terms(&n, err);
 }
 

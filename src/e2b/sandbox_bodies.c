@@ -3,6 +3,7 @@
 #include "e2b/note.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/vault.h"
 #include "spec/launch.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -135,3 +136,21 @@ static const struct jv_field volume[] = {
 		 .max = SANDBOX_NAME_MAX),
 };
 const struct route_body e2b_body_volume = BODY("NewVolume", struct body_new_volume, volume);
+
+#define SECRET                                                                                 \
+	JV_FIELD("value", STRING, struct vault_wish, value, .flags = JV_REQUIRED,              \
+		 .max = VAULT_VALUE_MAX),                                                      \
+		JV_FIELD("metadata", PAIRS, struct vault_wish, metadata, .flags = JV_NULLABLE, \
+			 .max = VAULT_METADATA_MAX, .text_max = VAULT_METADATA_VALUE_MAX)
+
+static const struct jv_field secret[] = {
+	JV_FIELD("name", STRING, struct vault_wish, name, .flags = JV_REQUIRED, .min = 1,
+		 .max = OBJECT_NAME_MAX),
+	SECRET,
+};
+static const struct jv_field secret_change[] = { SECRET };
+static const struct vault_wish secret_defaults = { .metadata.len = VAULT_UNSAID };
+const struct route_body e2b_body_secret =
+	BODY("NewSecret", struct vault_wish, secret, .defaults = &secret_defaults);
+const struct route_body e2b_body_secret_change =
+	BODY("SecretUpdate", struct vault_wish, secret_change, .defaults = &secret_defaults);

@@ -65,4 +65,4 @@ struct body_new_volume {
 
 extern const struct route_body e2b_body_sandbox, e2b_body_sandbox_v2, e2b_body_connect,
 	e2b_body_connect_v2, e2b_body_resume, e2b_body_pause, e2b_body_timeout, e2b_body_refresh,
-	e2b_body_fork, e2b_body_snapshot, e2b_body_volume;
+	e2b_body_fork, e2b_body_snapshot, e2b_body_volume, e2b_body_secret, e2b_body_secret_change;

@@ -28,11 +28,12 @@ enum object_set {
 	OBJECTS_BUILD_FILE,  /* build_files.h */
 	OBJECTS_BUILD_LAYER, /* build_cache.h */
 	OBJECTS_WEBHOOK,
+	OBJECTS_SECRET, /* vault.h */
 	OBJECTS_COUNT
 };
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);
 
-#define OBJECT_NAME_MAX 127
+#define OBJECT_NAME_MAX 128
 #define OBJECT_OWNER_MAX 63
 #define OBJECT_TEXT_MAX (1u << 20)
 

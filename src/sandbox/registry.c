@@ -27,6 +27,7 @@
 #include "sandbox/template_alias.h"
 #include "sandbox/template_own.h"
 #include "sandbox/volume.h"
+#include "sandbox/vault.h"
 #include "sandbox/webhook.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
@@ -343,6 +344,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_BUILD_FILE] = &build_file_kind,
 		[OBJECTS_BUILD_LAYER] = &build_entry_kind,
 		[OBJECTS_WEBHOOK] = &webhook_kind,
+		[OBJECTS_SECRET] = &vault_kind,
 	};
 	int r = 0;
 

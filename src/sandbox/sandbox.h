@@ -221,7 +221,7 @@ void sandbox_wake(struct sandbox *sb, sandbox_cb cb, void *user);
 bool sandbox_wakes(const struct sandbox *sb);
 /* Answers when nothing of the box is left and the store knows. Several callers share one end. */
 void sandbox_delete(struct sandbox *sb, const char *reason, sandbox_cb cb, void *user);
-/* Ends all of an owner's that live. */
+/* Ends all of an owner's that live, and forgets their secrets. */
 void sandboxes_end_owner(struct sandboxes *all, const char *owner, const char *reason);
 /* Somebody uses it: the idle clock starts again. */
 void sandbox_touch(struct sandbox *sb);

@@ -172,6 +172,9 @@ static void what_is_no_network_is_named(void **state)
 		{ "{\"denyOut\":[\"a.test\"]}", "network: 'a.test'" },
 		{ "{\"maskRequestHost\":1}", "network.maskRequestHost" },
 		{ "{\"rules\":[]}", "network.rules" },
+		{ "{\"rules\":{\"a.test\":[{\"transform\":{\"headers\":{\"x\":"
+		  "\"Bearer \\u0024{e2b.secrets.key}\"}}}]}}",
+		  "network.rules: this server puts no secrets" },
 		{ "{\"egressProxy\":\"p\"}", "network.egressProxy" },
 		{ "{\"httpsPorts\":443}", "network.httpsPorts" },
 	};
