@@ -56,8 +56,16 @@ async function volume(w) {
 async function secret(w) {
   const { Secret } = w.sdk
   const name = `test_${w.mark}`.replaceAll(/[.-]/g, '_')
-  await Secret.create(name, 'very quiet')
+  const made = await Secret.create(name, 'very quiet', { metadata: { for: 'tests' } })
   assert.equal(await Secret.exists(name), true)
+  const changed = await Secret.update(made.secretId, 'quieter')
+  assert.deepEqual([changed.version, changed.metadata], [made.version + 1, { for: 'tests' }])
+  assert.deepEqual(await Secret.getInfo(name), changed)
+  const found = []
+  for (const pages = Secret.list({ limit: 1 }); pages.hasNext; ) found.push(...(await pages.nextItems()))
+  assert.ok(found.some((one) => one.secretId === made.secretId))
+  const network = { rules: { 'a.test': [{ transform: { headers: { key: Secret.fill(name) } } }] } }
+  assert.match((await failure(w.create({ network }))).message, /network\.rules/)
   assert.equal(await Secret.destroy(name), true)
   assert.equal(await Secret.exists(name), false)
 }

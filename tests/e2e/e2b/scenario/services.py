@@ -46,9 +46,17 @@ def volume(w):
 @feature("secrets", lambda: takes("Secret.create"))
 def secret(w):
     name = f"test_{w.mark}".replace("-", "_")
-    e2b.Secret.create(name, "very quiet")
+    made = e2b.Secret.create(name, "very quiet", metadata={"for": "tests"})
     assert e2b.Secret.exists(name) is True
+    changed = e2b.Secret.update(made.secret_id, "quieter")
+    assert (changed.version, changed.metadata) == (made.version + 1, {"for": "tests"})
+    assert e2b.Secret.get_info(name) == changed
+    pages, found = e2b.Secret.list(limit=1), []
+    while pages.has_next:
+        found += [one.secret_id for one in pages.next_items()]
+    assert made.secret_id in found
     assert e2b.Secret.destroy(name) is True
+    assert e2b.Secret.exists(name) is False
 
 
 @feature("error: no such sandbox")
