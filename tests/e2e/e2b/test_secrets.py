@@ -57,7 +57,8 @@ def test_a_secret_is_made_changed_and_forgotten(ann):
     error(ask(ann, "POST", "", {"name": "KEY-one", "value": VALUE}), 409, "key-one")
 
     kept = ask(ann, "POST", "/key-one", {"value": VALUE + "2"}).must(200).json
-    assert kept["currentVersion"] == 2 and kept["metadata"] == {"for": "tests"} and kept["createdAt"] == made["createdAt"]
+    assert kept["currentVersion"] == 2 and kept["metadata"] == {"for": "tests"}
+    assert kept["createdAt"] == made["createdAt"]
     other = ask(ann, "POST", f"/{made['secretID']}", {"value": VALUE, "metadata": {}}).must(200).json
     assert other["currentVersion"] == 3 and other["metadata"] == {} and other["secretID"] == made["secretID"]
 
@@ -99,7 +100,8 @@ def test_the_largest_is_kept(ann):
     value = {"name": "x" * 128, "value": "\1" * (16 << 10), "metadata": {str(i): "\1" * 1023 for i in range(8)}}
     made = ask(ann, "POST", "", value).must(201).json
     assert made["metadata"] == value["metadata"] and ask(ann, "GET", "/" + "x" * 128).must(200).json == made
-    error(ask(ann, "POST", "/" + "x" * 128, {"value": "", "metadata": {**value["metadata"], "more": ""}}), 400, "metadata")
+    more = {"value": "", "metadata": {**value["metadata"], "m": ""}}
+    error(ask(ann, "POST", "/" + "x" * 128, more), 400, "metadata")
     assert ask(ann, "POST", "/" + "x" * 128, {"value": ""}).must(200).json["currentVersion"] == 2
 
 
@@ -162,6 +164,7 @@ def test_they_survive_a_crash_and_are_said_nowhere():
         own.wait_ended()
         own.start()
         assert ask(own.api, "GET", "/kept").must(200).json == changed and changed["secretID"] == made["secretID"]
-        told = [own.api.get(path).must(200).body.decode() for path in ("/audit?limit=100", "/events?limit=100", "/metrics")]
+        told = [own.api.get(path).must(200).body.decode()
+                for path in ("/audit?limit=100", "/events?limit=100", "/metrics")]
         assert made["secretID"][4:] in told[0]
         assert not [text for text in [*told, own.log()] if VALUE in text]
