@@ -17,6 +17,7 @@
 #include "guest/fileop.h"
 #include "guest/guest.h"
 #include "guest/home.h"
+#include "guest/path.h"
 #include "guest/user.h"
 
 #define CANCEL_PATIENCE_MS 500
@@ -237,18 +238,32 @@ static int find_home(struct guest_file *f, const struct user *u, struct homely *
 	return r;
 }
 
+/* What the paths are below. */
+static int open_root(const struct guest_file *f)
+{
+	_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0 || !(f->flags & FILE_BELOW))
+		return root < 0 ? -errno : TAKE_FD(root);
+	return path_open(root, f->target, O_PATH | O_DIRECTORY, NULL);
+}
+
 static _Noreturn void run_operation(const struct relay *r, int sock, const struct guest_file *f,
 				    const struct user *u)
 {
-	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int root = open_root(f);
 	int lock = r->guest->lock_fd;
 	struct guest_file own = *f;
 	struct homely home = { 0 };
 	struct err err = { 0 };
 	sigset_t none;
 
-	if (root < 0)
+	if (root < 0) {
+		refuse_operation(r, sock, -root, "the root of the path cannot be opened");
 		_exit(1);
+	}
+	if (f->flags & FILE_BELOW)
+		own.target = ""; /* which else means something to some */
 	close_others((const int[]){ sock, root, lock }, 3);
 	if (become(f, u) < 0) {
 		refuse_operation(r, sock, errno, "the user is not one of this box");

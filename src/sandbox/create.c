@@ -17,6 +17,7 @@
 #include "sandbox/snapshot.h"
 #include "sandbox/template_own.h"
 #include "sandbox/tracing.h"
+#include "sandbox/volume_box.h"
 
 /* Undoes all of it: no box, no struct, and the callers know why. */
 static void fail(struct sandbox *sb, const char *stage, const struct err *err)
@@ -277,7 +278,20 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 	return r < 0 ? r : kit_slot(sb->all, &sb->kit, sb->strict, &sb->template_id, err);
 }
 
-void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)
+struct claim { /* of a sandbox whose volumes are not free yet */
+	struct pending pending;
+	struct sandbox *sb; /* borrowed, as by who is asked for the box */
+	uint32_t flags;
+	provider_cb then;
+	void *user;
+};
+
+static void drop_claim(struct pending *p)
+{
+	free(LIST_ENTRY(p, struct claim, pending));
+}
+
+static void ask_box(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)
 {
 	struct launch_spec spec = { .template_id = sb->template_id,
 				    .flags = flags,
@@ -287,6 +301,28 @@ void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *us
 
 	volumes_fill_spec(&sb->volumes, &spec);
 	ask_provider(sb->all, &(struct ask){ .kind = ASK_CLAIM, .spec = &spec }, then, user);
+}
+
+static void on_free(void *user)
+{
+	struct claim *c = user;
+
+	list_remove(&c->pending.node);
+	ask_box(c->sb, c->flags, c->then, c->user);
+	free(c);
+}
+
+void create_claim(struct sandbox *sb, uint32_t flags, provider_cb then, void *user)
+{
+	struct claim *c = sb->volumes.n > 0 ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c) /* then the launcher says what is in use */
+		return ask_box(sb, flags, then, user);
+	*c = (struct claim){ .sb = sb, .flags = flags, .then = then, .user = user };
+	c->pending.drop = drop_claim;
+	list_push_back(&sb->all->pending, &c->pending.node);
+	if (!volume_boxes_end(sb->all, &sb->volumes, sb, on_free, c))
+		on_free(c);
 }
 
 int create_check_disk(struct sandbox *sb, struct err *err)

@@ -11,6 +11,7 @@
 #include "sandbox/ask.h"
 #include "sandbox/check.h"
 #include "sandbox/registry.h"
+#include "sandbox/volume_box.h"
 #include "json/jw.h"
 
 #define VOLUMES_ALL_MAX 10000u
@@ -93,20 +94,21 @@ int volumes_read(struct jv v, struct volume_mounts *ret)
 
 /* ---- who has them ---- */
 
-static bool has_volume(const struct sandbox *sb, const char *id)
+const char *volume_path(const struct sandbox *sb, const char *id)
 {
 	for (size_t i = 0; i < sb->volumes.n; i++)
 		if (strcmp(sb->volumes.items[i].id, id) == 0)
-			return true;
-	return false;
+			return sb->volumes.items[i].path;
+	return NULL;
 }
 
+/* Boxes of our own do not count: they give way. */
 static const struct sandbox *find_holder(struct sandboxes *all, const char *id,
 					 const struct sandbox *but)
 {
 	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node)
-		if (sb != but && state_is_live(sb->state) && sb->state != SANDBOX_SUSPENDED &&
-		    has_volume(sb, id))
+		if (sb != but && !sb->is_internal && state_is_live(sb->state) &&
+		    sb->state != SANDBOX_SUSPENDED && volume_path(sb, id))
 			return sb;
 	return NULL;
 }
@@ -227,8 +229,10 @@ static void on_dropped(void *user, const struct provider_reply *r)
 	objects_remove(op->all->objects[OBJECTS_VOLUME], op->id, on_done, op);
 }
 
-static void drop(struct volume_op *op)
+static void drop(void *user)
 {
+	struct volume_op *op = user;
+
 	ask_provider(
 		op->all,
 		&(struct ask){ .kind = ASK_VOLUME_DROP, .disk_id = op->id, .is_impatient = true },
@@ -299,11 +303,17 @@ void volume_create(struct sandboxes *all, const char *owner, const char *name, u
 
 static void on_leaving(void *user, struct object *o, const struct err *err)
 {
+	struct volume_op *op = user;
+	struct volume_mounts m = { .n = 1 };
+
 	(void)o;
-	if (err)
-		finish(user, NULL, err);
-	else
-		drop(user);
+	if (err) {
+		finish(op, NULL, err);
+		return;
+	}
+	(void)str_copy(m.items[0].id, sizeof(m.items[0].id), op->id);
+	if (!volume_boxes_end(op->all, &m, NULL, drop, op))
+		drop(op);
 }
 
 void volume_delete(struct sandboxes *all, const char *id, object_cb cb, void *user)

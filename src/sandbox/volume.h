@@ -28,7 +28,7 @@ void volume_create(struct sandboxes *all, const char *owner, const char *name, u
 		   object_cb cb, void *user);
 /* EBUSY: a sandbox has it. */
 void volume_delete(struct sandboxes *all, const char *id, object_cb cb, void *user);
-/* The sandbox that has it; NULL. */
+/* The sandbox that has it, but for our own (volume_box.h); NULL. */
 const char *volume_holder(struct sandboxes *all, const char *id);
 
 struct volume_mount { /* where a sandbox has one; in a request, name may be an id */
@@ -42,6 +42,9 @@ struct volume_mounts {
 	uint8_t n;
 	struct volume_mount items[VOLUMES_MAX];
 };
+
+/* Where a sandbox has it; NULL: it has not. */
+const char *volume_path(const struct sandbox *sb, const char *id);
 
 /* ---- inside ---- */
 

@@ -202,6 +202,9 @@ enum guest_file_flag {
 	/* Where the box's user may become root (TEMPLATE_SUDO): with root's rights, and yet what is
 	 * made belongs to the user. Elsewhere it means nothing. */
 	FILE_AS_ROOT = 1 << 14,
+	/* The directory that target names is the root: paths begin there, and no link leads out of
+	 * it. Of stat, list, read, write, mkdir, remove and chmod. */
+	FILE_BELOW = 1 << 15,
 };
 
 #define GUEST_SOURCES_BYTES (48u << 10) /* of all paths of a FILE_COMPOSE */

@@ -7,7 +7,7 @@
 #define FILE_FLAGS                                                                              \
 	(FILE_RECURSIVE | FILE_PARENTS | FILE_NOFOLLOW | FILE_APPEND | FILE_EXCL | FILE_REGEX | \
 	 FILE_ICASE | FILE_NAMES | FILE_DRY_RUN | FILE_OWNERS | FILE_LAYERS | FILE_AT_HOME |    \
-	 FILE_DETAILS | FILE_ATTRS | FILE_AS_ROOT)
+	 FILE_DETAILS | FILE_ATTRS | FILE_AS_ROOT | FILE_BELOW)
 
 #define FILE_MODE_MAX 07777u
 #define ENTRY_MODE_MAX 0177777u /* the bits of the file's type may be in it */
@@ -115,12 +115,21 @@ static int check_attrs(const char *attrs, size_t len)
 	return at == len ? 0 : -EINVAL;
 }
 
+/* Where target may name a root; a write is then of any version. */
+static bool takes_root(uint8_t op)
+{
+	return op == FILE_STAT || op == FILE_LIST || op == FILE_READ || op == FILE_WRITE ||
+	       op == FILE_MKDIR || op == FILE_REMOVE || op == FILE_CHMOD;
+}
+
 static int check_file(const struct guest_file *f)
 {
 	if (f->op >= FILE_OP_COUNT || (f->flags & ~(uint32_t)FILE_FLAGS) != 0)
 		return -EINVAL;
 	/* Offsets go to the kernel as a signed off_t. */
 	if (f->mode > FILE_MODE_MAX || f->offset > INT64_MAX || f->length > INT64_MAX)
+		return -EINVAL;
+	if (f->flags & FILE_BELOW && (!takes_root(f->op) || f->target[0] != '/'))
 		return -EINVAL;
 	if (f->flags & FILE_ATTRS && (f->op != FILE_WRITE || check_attrs(f->attrs, f->attrs_len)))
 		return -EINVAL;

@@ -416,7 +416,7 @@ static void a_file_operation_out_of_bounds_is_refused(void **state)
 	f.op = FILE_OP_COUNT;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
-	f.flags = 1 << 15;
+	f.flags = 1 << 16;
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
 	f.mode = 010000;
@@ -426,6 +426,29 @@ static void a_file_operation_out_of_bounds_is_refused(void **state)
 	assert_int_equal(try_file(&f), -EINVAL);
 	f = file_example;
 	f.length = UINT64_MAX;
+	assert_int_equal(try_file(&f), -EINVAL);
+}
+
+static void only_some_operations_take_another_root(void **state)
+{
+	static const uint8_t those[] = { FILE_STAT,  FILE_LIST,   FILE_READ, FILE_WRITE,
+					 FILE_MKDIR, FILE_REMOVE, FILE_CHMOD };
+	struct guest_file f = { .flags = FILE_BELOW, .user = "", .path = "/a", .target = "/mnt/v" };
+
+	(void)state;
+	for (uint8_t op = 0; op < FILE_OP_COUNT; op++) {
+		f.op = op;
+		f.search = (struct guest_search){
+			.limit = 1, .name = "", .exclude = "", .pattern = "x", .replacement = ""
+		};
+		f.sources = "/b";
+		f.sources_len = 3;
+		assert_int_equal(try_file(&f), memchr(those, op, sizeof(those)) ? 0 : -EINVAL);
+	}
+	f.op = FILE_STAT;
+	f.target = "mnt";
+	assert_int_equal(try_file(&f), -EINVAL);
+	f.target = "";
 	assert_int_equal(try_file(&f), -EINVAL);
 }
 
@@ -680,6 +703,7 @@ int main(void)
 		cmocka_unit_test(an_execution_out_of_bounds_is_refused),
 		cmocka_unit_test(an_exit_out_of_bounds_is_refused),
 		cmocka_unit_test(a_file_operation_out_of_bounds_is_refused),
+		cmocka_unit_test(only_some_operations_take_another_root),
 		cmocka_unit_test(an_entry_out_of_bounds_is_refused),
 		cmocka_unit_test(attributes_are_whole_pairs),
 		cmocka_unit_test(only_a_write_takes_attributes),
