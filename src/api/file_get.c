@@ -156,7 +156,7 @@ static void look(struct file_get *g)
 		.flags = g->flags,
 		.path = g->path,
 		.user = g->user,
-		.target = "",
+		.target = g->root ? g->root : "",
 	};
 	(void)file_job_run(&g->download.job, &g->file, looked);
 }

@@ -4,6 +4,7 @@
 #include "e2b/refuse.h"
 #include "e2b/routes.h"
 #include "e2b/target.h"
+#include "e2b/volume_content.h"
 
 static const struct api_door envd = {
 	.name = "envd",
@@ -28,6 +29,14 @@ static const struct api_door port = {
 	.other = e2b_port,
 };
 
+static const struct api_door volume = {
+	.name = "volume",
+	.table = &e2b_volume_table,
+	.claims = e2b_claims_volume,
+	.authenticate = e2b_authenticate_volume,
+	.refuse = e2b_refuse_rest,
+};
+
 static const struct api_door control = {
 	.name = "control",
 	.table = &e2b_control_table,
@@ -35,4 +44,4 @@ static const struct api_door control = {
 	.refuse = e2b_refuse_rest,
 };
 
-const struct api_door *const e2b_doors[] = { &envd, &code, &port, &control, NULL };
+const struct api_door *const e2b_doors[] = { &envd, &code, &port, &volume, &control, NULL };

@@ -54,6 +54,15 @@ void e2b_volume_create(struct api_call *c);
 void e2b_volume_list(struct api_call *c);
 void e2b_volume_get(struct api_call *c);
 void e2b_volume_delete(struct api_call *c);
+/* volume_content.c */
+void e2b_volume_stat(struct api_call *c);
+void e2b_volume_change(struct api_call *c);
+void e2b_volume_remove(struct api_call *c);
+void e2b_volume_dir(struct api_call *c);
+void e2b_volume_make_dir(struct api_call *c);
+void e2b_volume_read(struct api_call *c);
+void e2b_volume_write(struct api_call *c);
+/* volumes.c */
 void e2b_team_list(struct api_call *c);
 void e2b_missing(struct api_call *c);
 /* templates.c, template_*.c */

@@ -7,6 +7,7 @@
 #include "e2b/queries.h"
 #include "e2b/sandbox_bodies.h"
 #include "e2b/templates.h"
+#include "e2b/volume_content.h"
 
 /* A row is a line or two: what is asked for, who may, who answers. */
 #define ROW(method, pattern, scope, flags, handle_, ...)                                   \
@@ -100,14 +101,6 @@ static const struct api_route control[] = {
 	    "How a build is", .query = e2b_query_build_status),
 	ROW("GET", "/templates/:tid/builds/:bid/logs", SCOPE_TEMPLATE, 0, e2b_build_logs, NULL,
 	    "What a build has said"),
-	ROW("GET", "/volumecontent/*path", SCOPE_NONE, ROUTE_PUBLIC, e2b_missing, NULL, "Not here"),
-	ROW("POST", "/volumecontent/*path", SCOPE_NONE, ROUTE_PUBLIC, e2b_missing, NULL,
-	    "Not here"),
-	ROW("PUT", "/volumecontent/*path", SCOPE_NONE, ROUTE_PUBLIC, e2b_missing, NULL, "Not here"),
-	ROW("PATCH", "/volumecontent/*path", SCOPE_NONE, ROUTE_PUBLIC, e2b_missing, NULL,
-	    "Not here"),
-	ROW("DELETE", "/volumecontent/*path", SCOPE_NONE, ROUTE_PUBLIC, e2b_missing, NULL,
-	    "Not here"),
 	ROW("GET", "/teams", SCOPE_SANDBOX_READ, 0, e2b_team_list, NULL, "Whose key it is"),
 	ROW("GET", "/secrets", SCOPE_KEY, 0, e2b_secret_list, NULL, "Secrets, without their values",
 	    .query = e2b_query_secrets),
@@ -122,6 +115,25 @@ static const struct api_route control[] = {
 	ROW("POST", "/api-keys", SCOPE_KEY, 0, e2b_missing, NULL, "Not here"),
 };
 const struct api_route_table e2b_control_table = { control, COUNT(control) };
+
+#define VOLUME "/volumecontent/:vid"
+static const struct api_route volume[] = {
+	ROW("GET", VOLUME "/path", SCOPE_FILE_READ, 0, e2b_volume_stat, NULL, "What a file is",
+	    .query = e2b_query_volume_path),
+	ROW("PATCH", VOLUME "/path", SCOPE_FILE_WRITE, 0, e2b_volume_change, &e2b_body_volume_path,
+	    "Changes a file's mode", .query = e2b_query_volume_path),
+	ROW("DELETE", VOLUME "/path", SCOPE_FILE_WRITE, 0, e2b_volume_remove, NULL,
+	    "Removes a file or a tree", .query = e2b_query_volume_path),
+	ROW("GET", VOLUME "/dir", SCOPE_FILE_READ, 0, e2b_volume_dir, NULL,
+	    "What is in a directory", .query = e2b_query_volume_dir),
+	ROW("POST", VOLUME "/dir", SCOPE_FILE_WRITE, 0, e2b_volume_make_dir, NULL,
+	    "Makes a directory", .query = e2b_query_volume_make),
+	ROW("GET", VOLUME "/file", SCOPE_FILE_READ, 0, e2b_volume_read, NULL, "A file",
+	    .query = e2b_query_volume_path),
+	ROW("PUT", VOLUME "/file", SCOPE_FILE_WRITE, 0, e2b_volume_write, NULL, "Writes a file",
+	    .query = e2b_query_volume_make),
+};
+const struct api_route_table e2b_volume_table = { volume, COUNT(volume) };
 
 static const struct api_route envd[] = {
 	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_envd_health, NULL,

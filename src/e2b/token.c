@@ -14,6 +14,7 @@
 static const char *const purposes[] = {
 	[E2B_TOKEN_ENVD] = "e2b.envd",
 	[E2B_TOKEN_TRAFFIC] = "e2b.traffic",
+	[E2B_TOKEN_VOLUME] = "e2b.volume",
 };
 
 int e2b_token_make(const struct secret *secret, enum e2b_token kind, const char *sandbox_id,

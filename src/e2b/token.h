@@ -15,6 +15,7 @@ struct secret;
 enum e2b_token {
 	E2B_TOKEN_ENVD,    /* files, processes and code */
 	E2B_TOKEN_TRAFFIC, /* ports that are not public */
+	E2B_TOKEN_VOLUME,  /* what is in a volume; its id is that of the volume */
 };
 
 /* The id, then 40 hex digits. 0, -EINVAL without a secret, -ENOMEM, -EIO. */

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "e2b/handlers.h"
 #include "e2b/sandbox_bodies.h"
+#include "e2b/token.h"
 #include "net/http.h"
 #include "json/jw.h"
 
@@ -28,14 +29,20 @@ static void write_volume(struct jw *w, const struct object *o)
 	jw_object_end(w);
 }
 
-/* What is in a volume is reached from sandboxes: the token opens nothing. */
-static void write_with_token(struct jw *w, const struct object *o)
+static void reply_with_token(struct api_call *c, int status, const struct object *o)
 {
-	jw_object_begin(w);
-	jw_str_field(w, "volumeID", o->id);
-	jw_str_field(w, "name", o->name);
-	jw_str_field(w, "token", "");
-	jw_object_end(w);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	char token[E2B_TOKEN_SIZE];
+
+	if (e2b_token_make(c->api->deps.secret, E2B_TOKEN_VOLUME, o->id, token) < 0)
+		return problem_reply(c, &(struct err){ ENOMEM, "token" });
+	jw_object_begin(&w);
+	jw_str_field(&w, "volumeID", o->id);
+	jw_str_field(&w, "name", o->name);
+	jw_str_field(&w, "token", token);
+	jw_object_end(&w);
+	call_reply(c, status, &w);
 }
 
 static void made(void *user, struct object *o, const struct err *err)
@@ -43,7 +50,7 @@ static void made(void *user, struct object *o, const struct err *err)
 	if (err)
 		return problem_reply(user, err);
 	call_set_subject(user, o->id);
-	object_reply(user, 201, o, write_with_token);
+	reply_with_token(user, 201, o);
 }
 
 void e2b_volume_create(struct api_call *c)
@@ -83,7 +90,7 @@ void e2b_volume_get(struct api_call *c)
 	struct object *o = find(c);
 
 	if (o)
-		object_reply(c, 200, o, write_with_token);
+		reply_with_token(c, 200, o);
 }
 
 void e2b_volume_delete(struct api_call *c)
