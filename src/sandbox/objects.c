@@ -262,12 +262,33 @@ static void announce(const struct objects *t, const struct object *o, bool was, 
 				o);
 }
 
+static void dropped(void *user, struct object *o, const struct err *err)
+{
+	const struct objects *t = user;
+
+	(void)o;
+	if (err)
+		log_warn("sandbox", "a %s of a deleted owner stays: %s", t->kind->noun, err->text);
+}
+
+/* Unless it is being written: finish() comes back to it then. */
+static void drop(struct objects *t, const char *id)
+{
+	const struct object *o = objects_find(t, id, NULL);
+
+	if (o && !o->is_writing)
+		objects_remove(t, id, dropped, t);
+}
+
 static void finish(struct object_write *w, int r)
 {
+	bool is_dropped = w->o->is_unwanted && !w->is_removal;
+	char id[ID_LEN + 1];
 	struct objects *t = w->t;
 	struct err err = { 0 };
 	bool was = is_there(t->kind, w->o);
 
+	(void)str_copy(id, sizeof(id), w->o->id);
 	if (r == -ENOENT && w->is_removal)
 		r = 0;
 	if (r < 0) {
@@ -291,6 +312,8 @@ static void finish(struct object_write *w, int r)
 		w->cb(w->user, w->o, NULL);
 	}
 	write_free(w);
+	if (is_dropped)
+		drop(t, id);
 }
 
 static void on_written(void *user, int r)
@@ -465,4 +488,13 @@ void objects_remove(struct objects *t, const char *id, object_cb cb, void *user)
 		refuse(w, &err);
 	else
 		begin(w);
+}
+
+void objects_end_owner(struct objects *t, const char *owner)
+{
+	LIST_FOREACH (&t->list, o, struct object, node)
+		if (strcmp(o->owner, owner) == 0) {
+			o->is_unwanted = true;
+			drop(t, o->id);
+		}
 }

@@ -46,8 +46,9 @@ struct object {
 	void *data;                     /* owned: what the kind has made of the text */
 	const void *more;               /* borrowed: what whoever serves it knows beside; NULL */
 	int64_t created_ms, updated_ms;
-	bool is_new;     /* the store has not taken it yet: only its name counts */
-	bool is_writing; /* a change is on its way: another one has to wait */
+	bool is_new;      /* the store has not taken it yet: only its name counts */
+	bool is_writing;  /* a change is on its way: another one has to wait */
+	bool is_unwanted; /* goes as soon as nothing of it is on its way */
 };
 
 struct object_kind {
@@ -116,3 +117,5 @@ void objects_change(struct objects *t, const char *id, uint32_t state, const cha
 		    object_cb cb, void *user);
 /* ENOENT, EBUSY. */
 void objects_remove(struct objects *t, const char *id, object_cb cb, void *user);
+/* All of an owner's, also those on their way. What cannot be removed is said to the log. */
+void objects_end_owner(struct objects *t, const char *owner);

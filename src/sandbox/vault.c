@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "json/jv.h"
 #include "json/jw.h"
 
@@ -214,30 +213,7 @@ void vault_remove(struct sandboxes *all, const char *id, object_cb cb, void *use
 	objects_remove(table(all), id, cb, user);
 }
 
-/* ---- with its owner ---- */
-
-struct leaving {
-	struct sandboxes *all;
-	const char *owner;
-};
-
-static void removed(void *user, struct object *o, const struct err *err)
-{
-	(void)user;
-	(void)o;
-	if (err)
-		log_warn("sandbox", "a secret of a deleted owner stays: %s", err->text);
-}
-
-static void remove_owned(void *user, struct object *o)
-{
-	const struct leaving *l = user;
-
-	if (strcmp(o->owner, l->owner) == 0)
-		vault_remove(l->all, o->id, removed, NULL);
-}
-
 void vault_end_owner(struct sandboxes *all, const char *owner)
 {
-	objects_each(table(all), remove_owned, &(struct leaving){ all, owner });
+	objects_end_owner(table(all), owner);
 }

@@ -134,6 +134,49 @@ static void they_go_with_their_owner_and_only_with_them(void **state)
 	rig_close(&g);
 }
 
+static void those_on_their_way_go_with_their_owner_too(void **state)
+{
+	struct vault_wish other = { .name = "other", .value = "hush", .metadata = { 0 } };
+	struct secret_told made = { 0 }, changed = { 0 };
+	struct sandbox_rig g;
+	struct object *o;
+
+	(void)state;
+	rig_open(&g);
+	o = add(&g, "ann", &wish).o;
+	g.faults.is_held = true;
+	vault_add(g.all, "ann", &other, on_secret, &made);
+	vault_change(g.all, o->id, &other, on_secret, &changed);
+	vault_end_owner(g.all, "ann");
+	assert_int_equal(made.calls + changed.calls, 0);
+	g.faults.is_held = false;
+	rig_run(&g);
+	assert_int_equal(made.calls + changed.calls, 2);
+	assert_null(vault_find(g.all, "ann", "key"));
+	assert_null(vault_find(g.all, "ann", "other"));
+	live_again(&g);
+	assert_null(vault_find(g.all, "ann", "key"));
+	assert_null(vault_find(g.all, "ann", "other"));
+	rig_close(&g);
+}
+
+static void a_store_that_refuses_keeps_them_and_is_asked_once(void **state)
+{
+	struct sandbox_rig g;
+
+	(void)state;
+	rig_open(&g);
+	assert_int_equal(add(&g, "ann", &wish).err.code, 0);
+	g.faults.refuse_in = 1;
+	vault_end_owner(g.all, "ann");
+	rig_run(&g);
+	assert_non_null(vault_find(g.all, "ann", "key"));
+	vault_end_owner(g.all, "ann");
+	rig_run(&g);
+	assert_null(vault_find(g.all, "ann", "key"));
+	rig_close(&g);
+}
+
 static void they_count_on_their_owners_disk(void **state)
 {
 	struct quota used;
@@ -202,6 +245,8 @@ int main(void)
 		cmocka_unit_test(a_secret_outlives_its_daemon),
 		cmocka_unit_test(a_change_that_fails_leaves_the_version),
 		cmocka_unit_test(they_go_with_their_owner_and_only_with_them),
+		cmocka_unit_test(those_on_their_way_go_with_their_owner_too),
+		cmocka_unit_test(a_store_that_refuses_keeps_them_and_is_asked_once),
 		cmocka_unit_test(they_count_on_their_owners_disk),
 		cmocka_unit_test(what_is_damaged_is_no_secret),
 		cmocka_unit_test(without_memory_nothing_is_kept),
