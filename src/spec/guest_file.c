@@ -122,6 +122,11 @@ static bool takes_root(uint8_t op)
 	       op == FILE_MKDIR || op == FILE_REMOVE || op == FILE_CHMOD;
 }
 
+static bool is_root_good(const struct guest_file *f)
+{
+	return !(f->flags & FILE_BELOW) || (takes_root(f->op) && f->target[0] == '/');
+}
+
 static int check_file(const struct guest_file *f)
 {
 	if (f->op >= FILE_OP_COUNT || (f->flags & ~(uint32_t)FILE_FLAGS) != 0)
@@ -129,7 +134,7 @@ static int check_file(const struct guest_file *f)
 	/* Offsets go to the kernel as a signed off_t. */
 	if (f->mode > FILE_MODE_MAX || f->offset > INT64_MAX || f->length > INT64_MAX)
 		return -EINVAL;
-	if (f->flags & FILE_BELOW && (!takes_root(f->op) || f->target[0] != '/'))
+	if (!is_root_good(f))
 		return -EINVAL;
 	if (f->flags & FILE_ATTRS && (f->op != FILE_WRITE || check_attrs(f->attrs, f->attrs_len)))
 		return -EINVAL;

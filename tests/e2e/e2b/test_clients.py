@@ -9,7 +9,8 @@ from support.e2b_table import COLUMNS, Matrix, documented
 TRIED = COLUMNS if IS_ROOT else [COLUMNS[0], *[column for column, after in zip(COLUMNS, [*COLUMNS[1:], ("", "")])
                                                if column[0] != after[0]]]
 LEAST = {"npm": 38, "PyPI": 38, "npm interpreter": 11, "PyPI interpreter": 7}  # features
-ROOTLESS = {} if IS_ROOT else {"root and sudo": "invalid username: 'root'", "volumes": "409: volumes need"}
+ROOTLESS = {} if IS_ROOT else {"root and sudo": "invalid username: 'root'", "volumes": "409: volumes need",
+                               "files of volumes": "409: volumes need"}
 
 
 @pytest.fixture(scope="session")

@@ -53,6 +53,27 @@ async function volume(w) {
   assert.equal(await Volume.destroy(made.volumeId), true)
 }
 
+async function volumeFiles(w) {
+  const { Volume } = w.sdk
+  const made = await Volume.create(`files-${w.mark}`.replaceAll('.', '-'))
+  await made.makeDir('/a/b', { force: true })
+  assert.equal((await made.writeFile('/a/b/f', 'from outside')).path, '/a/b/f')
+  await made.writeFile('/bytes', new Blob([new Uint8Array([0, 255, 1])]), { mode: 0o600 })
+  assert.equal((await made.getInfo('/bytes')).mode, 0o600)
+  assert.deepEqual([...(await made.readFile('/bytes', { format: 'bytes' }))], [0, 255, 1])
+  const box = await w.create({ volumeMounts: { '/mnt/v': made } })
+  assert.equal((await box.commands.run('cat /mnt/v/a/b/f; echo inside > /mnt/v/g')).stdout, 'from outside')
+  assert.equal(await made.readFile('/g'), 'inside\n')
+  await box.kill()
+  assert.deepEqual((await made.list('/a', { depth: 2 })).map((item) => item.path), ['/a/b', '/a/b/f'])
+  assert.equal((await made.updateMetadata('/g', { mode: 0o640 })).mode, 0o640)
+  await made.remove('/a')
+  assert.equal(await made.exists('/a'), false)
+  assert.match((await failure(made.readFile('/a'))).message, /not found/)
+  assert.equal(await (await Volume.connect(made.volumeId)).readFile('/g'), 'inside\n')
+  assert.equal(await Volume.destroy(made.volumeId), true)
+}
+
 async function secret(w) {
   const { Secret } = w.sdk
   const name = `test_${w.mark}`.replaceAll(/[.-]/g, '_')
@@ -98,6 +119,7 @@ export const services = [
   { name: 'network rules', has: [/\bupdateNetwork\(/], run: network },
   { name: 'template build', run: build },
   { name: 'volumes', has: [/class Volume /], run: volume },
+  { name: 'files of volumes', has: [/class Volume /], run: volumeFiles },
   { name: 'secrets', has: [/class Secret /, /static create\(name: string, value: string/], run: secret },
   { name: 'error: no such sandbox', run: noSandbox },
   { name: 'error: no such template', run: noTemplate },

@@ -43,6 +43,27 @@ def volume(w):
     assert e2b.Volume.destroy(made.volume_id) is True
 
 
+@feature("files of volumes", lambda: takes("Volume.write_file"))
+def volume_files(w):
+    made = e2b.Volume.create(f"files-{w.mark}")
+    made.make_dir("/a/b", force=True)
+    assert made.write_file("/a/b/f", "from outside").path == "/a/b/f"
+    made.write_file("/bytes", b"\0\xff\1", mode=0o600)
+    assert made.get_info("/bytes").mode == 0o600
+    assert bytes(made.read_file("/bytes", format="bytes")) == b"\0\xff\1"
+    box = w.create(volume_mounts={"/mnt/v": made})
+    assert box.commands.run("cat /mnt/v/a/b/f; echo inside > /mnt/v/g").stdout == "from outside"
+    assert made.read_file("/g") == "inside\n"
+    box.kill()
+    assert [item.path for item in made.list("/a", depth=2)] == ["/a/b", "/a/b/f"]
+    assert made.update_metadata("/g", mode=0o640).mode == 0o640
+    made.remove("/a")
+    assert made.exists("/a") is False
+    failure(e2b.NotFoundException, made.read_file, "/a")
+    assert e2b.Volume.connect(made.volume_id).read_file("/g") == "inside\n"
+    assert e2b.Volume.destroy(made.volume_id) is True
+
+
 @feature("secrets", lambda: takes("Secret.create"))
 def secret(w):
     name = f"test_{w.mark}".replace("-", "_")
