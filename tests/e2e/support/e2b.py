@@ -39,6 +39,8 @@ class Clients:
         """What a user sets, and nothing of E2B that this machine may have set."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("E2B_")}
         url = f"http://127.0.0.1:{daemon.port}"
+        # A newer Node than the machine's, where e2b-clients had to bring one.
+        env["PATH"] = f"{self.folder / 'bin'}:{env.get('PATH', os.defpath)}"
         env.update(E2B_API_KEY=e2b_key(daemon.key), E2B_API_URL=url, E2B_SANDBOX_URL=url, E2B_VOLUME_API_URL=url, E2B_DOMAIN=DOMAIN,
                    E2B_CLIENTS=str(self.folder), PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", **more)
         return env
