@@ -9,7 +9,7 @@ struct file_get {                 /* in the request's arena */
 	/* The caller's, and of the download its job's call, content_type, failed and is_packed: */
 	const char *path, *user;
 	const char *root; /* of FILE_BELOW; NULL: none */
-	uint32_t flags; /* of the operations: enum guest_file_flag */
+	uint32_t flags;   /* of the operations: enum guest_file_flag */
 	/* May be NULL: further headers of a good answer. */
 	void (*add_headers)(struct file_get *g, const struct guest_entry *e);
 	/* Its own: */
