@@ -102,10 +102,16 @@ static void opened(void *user, struct sandbox *sb, const struct err *err)
 	struct content *x = user;
 	struct api_call *c = x->call;
 	const char *root = sb ? volume_path(sb, call_param(c, "vid")) : NULL;
+	struct sandbox_info info = { .state = SANDBOX_STOPPED };
 
 	if (err)
 		return problem_reply(c, err);
-	root = root ? arena_strndup(http_arena(c->http), root, strlen(root)) : NULL;
+	if (sb)
+		sandbox_info(sb, &info);
+	/* It may have given way since it was found. */
+	root = root && info.state == SANDBOX_RUNNING
+		       ? arena_strndup(http_arena(c->http), root, strlen(root))
+		       : NULL;
 	if (!root)
 		return fail(c, &(struct err){ .code = EBUSY });
 	(void)str_copy(c->box_id, sizeof(c->box_id), sandbox_id(sb));
