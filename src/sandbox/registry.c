@@ -26,8 +26,8 @@
 #include "sandbox/snapshot.h"
 #include "sandbox/template_alias.h"
 #include "sandbox/template_own.h"
-#include "sandbox/volume.h"
 #include "sandbox/vault.h"
+#include "sandbox/volume.h"
 #include "sandbox/webhook.h"
 
 #define TABLE_MAX (1u << 20) /* rows of an earlier configuration may be more than max_sandboxes */
