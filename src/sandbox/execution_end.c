@@ -289,13 +289,16 @@ void execution_record(struct execution *x)
 	flight_begin(x->all, &w->flight);
 }
 
-/* Without it, a process of ours that came behind would find it all the same, but not what it is. */
+static int put_start(struct execution *x);
+
+/* Without it, a process of ours that came behind would find it all the same, but not what it is.
+ * Nobody waits for it: who is told late of a start has missed some of the output. */
 static void record_lasting(struct execution *x)
 {
 	int r;
 
 	x->is_start_due = false;
-	r = execution_record_start(x);
+	r = put_start(x);
 	if (r < 0)
 		log_debug("sandbox", "%s: start not written: %s", x->id, strerror(-r));
 }
@@ -331,20 +334,22 @@ static void on_start_written(void *user, int r)
 	struct err err = record_error(r);
 
 	if (flight_end(&w->flight)) {
+		bool is_awaited = x->waits_for_row;
+
 		x->waits_for_row = false;
 		tracing_execution_written(x, w->began_ns);
-		if (r < 0 && x->cb) {
+		if (is_awaited && r < 0) {
 			/* Nobody will ask for what nobody can find. */
 			(void)exec_cancel(x);
 			execution_tell_start(x, &err);
-		} else if (!x->waits_for_start) {
+		} else if (is_awaited && !x->waits_for_start) {
 			execution_tell_start(x, NULL);
 		}
 	}
 	exec_unref(x);
 }
 
-int execution_record_start(struct execution *x)
+static int put_start(struct execution *x)
 {
 	struct end_write *w = calloc(1, sizeof(*w));
 	struct execution_row row;
@@ -361,8 +366,15 @@ int execution_record_start(struct execution *x)
 	w->x = exec_ref(x);
 	w->began_ns = clock_now_ns();
 	flight_begin(x->all, &w->flight);
-	x->waits_for_row = true;
 	return 0;
+}
+
+int execution_record_start(struct execution *x)
+{
+	int r = put_start(x);
+
+	x->waits_for_row = r == 0;
+	return r;
 }
 
 /* Most end at once: a row at their end is enough. */

@@ -122,6 +122,26 @@ static void one_that_ends_at_once_is_written_down_once(void **state)
 	assert_int_equal(acks, 1);
 }
 
+static void a_start_is_told_before_it_is_written_down(void **state)
+{
+	struct test *t = *state;
+	struct rd payload;
+
+	exec_start(t->sb, &request, rig_exec_told, &t->t);
+	t->id = rig_expect(&t->rig, t->box, G_EXEC, &payload);
+	t->rig.faults.is_held = true; /* the store takes its time, and the box does, too */
+	rig_tick(&t->rig, 1);
+	rig_run(&t->rig);
+	assert_null(t->t.x);
+	rig_say_started(t->box, t->id, 7);
+	rig_run(&t->rig);
+	assert_non_null(t->t.x); /* from here on a reader may hold what comes */
+	t->rig.faults.is_held = false;
+	rig_run(&t->rig);
+	rig_say_exit(t->box, t->id, 0, 0);
+	rig_run(&t->rig);
+}
+
 static void one_that_cannot_be_written_down_goes_on(void **state)
 {
 	struct test *t = *state;
@@ -170,6 +190,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(the_box_is_told_of_no_deadline_and_to_wait_for_the_pipes),
 		TEST(one_that_lasts_is_written_down_without_the_values_of_its_variables),
+		TEST(a_start_is_told_before_it_is_written_down),
 		TEST(one_that_ends_at_once_is_written_down_once),
 		TEST(one_that_cannot_be_written_down_goes_on),
 		TEST(the_newest_of_those_that_are_meant_is_found),
