@@ -116,7 +116,7 @@ static void values_that_cannot_be_are_refused(void **state)
 	REFUSED(r.root = ROOT_KIND_COUNT);
 	REFUSED(r.level = LEVEL_COUNT);
 	REFUSED(r.net = NET_COUNT);
-	REFUSED(r.template_flags = 1u << 5);
+	REFUSED(r.template_flags = 1u << 7);
 	REFUSED(r.box_flags = 1u << 3);
 	REFUSED(r.limits.pids = 0);
 	REFUSED(r.limits.disk_bytes = 0);
