@@ -81,7 +81,6 @@ void e2b_build_start(struct api_call *c);
 void e2b_build_status(struct api_call *c);
 void e2b_build_logs(struct api_call *c);
 /* health.c */
-void e2b_health(struct api_call *c);
 void e2b_envd_health(struct api_call *c);
 /* filesystem.c */
 void e2b_stat(struct api_call *c);

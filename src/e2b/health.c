@@ -2,11 +2,6 @@
 #include "e2b/handlers.h"
 #include "e2b/target.h"
 
-void e2b_health(struct api_call *c)
-{
-	call_reply_empty(c);
-}
-
 /* 502 is how a client learns that its sandbox has ended. */
 void e2b_envd_health(struct api_call *c)
 {

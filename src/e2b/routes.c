@@ -19,7 +19,6 @@
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static const struct api_route control[] = {
-	ROW("GET", "/health", SCOPE_NONE, ROUTE_PUBLIC, e2b_health, NULL, "Whether we are there"),
 	ROW("POST", "/sandboxes", SCOPE_SANDBOX_WRITE, 0, e2b_sandbox_create, &e2b_body_sandbox,
 	    "Makes a sandbox", .rate = ROUTE_RATE_CREATE),
 	ROW("POST", "/v2/sandboxes", SCOPE_SANDBOX_WRITE, 0, e2b_sandbox_create,

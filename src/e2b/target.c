@@ -147,8 +147,7 @@ static bool is_control_path(const struct api_call *c)
 {
 	static const char *const roots[] = { "sandboxes",     "v2",       "v3",      "templates",
 					     "snapshots",     "volumes",  "secrets", "teams",
-					     "volumecontent", "api-keys", "health",  "nodes",
-					     "events" };
+					     "volumecontent", "api-keys", "nodes",   "events" };
 	const char *path = http_path(c->http);
 	struct str rest = str_of(path + (path[0] == '/')), first;
 
@@ -161,7 +160,7 @@ static bool is_control_path(const struct api_call *c)
 }
 
 /* Some SDKs for Python name the sandbox in the headers also where they speak of it to the control
- * plane. Of what that serves, a sandbox has only /health. */
+ * plane. */
 static bool is_about_box(const struct api_call *c)
 {
 	return c->box_port == E2B_PORT_ENVD && is_control_path(c) && !is_loose_path(c);

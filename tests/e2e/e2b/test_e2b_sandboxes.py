@@ -532,5 +532,5 @@ def test_what_is_not_here_says_so(control):
 def test_the_control_plane_is_healthy_for_anybody(api):
     connection = api.connect()
     connection.request("GET", "/health")
-    assert connection.getresponse().status == 204
+    assert connection.getresponse().status == 200
     connection.close()
