@@ -145,11 +145,12 @@ static const char confined[] =
 	"                except OSError:\n"
 	"                    continue\n"
 	"                return '/proc/%s/%s' % (pid, name)\n"
-	"for i in range(50):\n" /* the run before this one may still be on its way out */
-	"    if not readable():\n"
+	"for i in range(500):\n" /* the run before this one may still be on its way out */
+	"    found = readable()\n"
+	"    if not found:\n"
 	"        break\n"
 	"    time.sleep(0.02)\n"
-	"assert not readable(), readable()\n"
+	"assert not found, found\n"
 	"print('held')\n";
 
 /* The one page that a run shares, to say how it ends: no way from there to another run's. */
