@@ -27,7 +27,7 @@ static void write_resources(struct jw *w, const struct limits *l)
 	jw_object_end(w);
 }
 
-static void write_metadata(struct jw *w, const struct sandbox_info *info)
+void sandbox_write_metadata(struct jw *w, const struct sandbox_info *info)
 {
 	jw_key(w, "metadata");
 	jw_object_begin(w);
@@ -130,7 +130,7 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	jw_str_field(w, "onTimeout", lapse_names[info->life.on_timeout]);
 	jw_bool_field(w, "autoResume", info->life.auto_resume);
 	write_resources(w, &info->limits);
-	write_metadata(w, info);
+	sandbox_write_metadata(w, info);
 	write_env(w, info);
 	write_volumes(w, info->volumes);
 	jw_uint_field(w, "runningExecutions", info->n_executions);

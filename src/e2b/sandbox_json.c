@@ -4,6 +4,7 @@
 
 #include "api/call.h"
 #include "api/problem.h"
+#include "api/sandbox_json.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -106,15 +107,6 @@ static void write_times(struct jw *w, const struct sandbox_info *info)
 	jw_iso_field(w, "endAt", end);
 }
 
-static void write_metadata(struct jw *w, const struct sandbox_info *info)
-{
-	jw_key(w, "metadata");
-	jw_object_begin(w);
-	for (size_t i = 0; i < info->n_metadata; i++)
-		jw_str_field(w, info->metadata[i].name, info->metadata[i].value);
-	jw_object_end(w);
-}
-
 static void write_mounts(struct jw *w, const struct volume_mounts *m)
 {
 	jw_key(w, "volumeMounts");
@@ -147,7 +139,7 @@ void e2b_write_detail(struct api_call *c, struct jw *w, const struct sandbox_inf
 	jw_uint_field(w, "cpuCount", e2b_cpu_count(info));
 	jw_uint_field(w, "memoryMB", info->limits.memory_bytes / MIB);
 	jw_uint_field(w, "diskSizeMB", info->limits.disk_bytes / MIB);
-	write_metadata(w, info);
+	sandbox_write_metadata(w, info);
 	write_mounts(w, info->volumes);
 	if (!is_listed) {
 		write_token(c, w, "envdAccessToken", E2B_TOKEN_ENVD, info->id);
