@@ -436,8 +436,8 @@ static void only_some_operations_take_another_root(void **state)
 	struct guest_file f = { .flags = FILE_BELOW, .user = "", .path = "/a", .target = "/mnt/v" };
 
 	(void)state;
-	for (uint8_t op = 0; op < FILE_OP_COUNT; op++) {
-		f.op = op;
+	for (int op = 0; op < FILE_OP_COUNT; op++) {
+		f.op = (uint8_t)op;
 		f.search = (struct guest_search){
 			.limit = 1, .name = "", .exclude = "", .pattern = "x", .replacement = ""
 		};
