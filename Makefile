@@ -42,7 +42,7 @@ bench-e2b: ## measure with E2B's published SDK, beside a stub that has every ans
 	@scripts/deps build bench
 	@$(MAKE) --no-print-directory build
 	@tests/support/e2b-clients build-e2b
-	@HOLT_BUILD=$(BUILD) tests/bench/e2b/run
+	@HOLT_BUILD=$(abspath $(BUILD)) tests/bench/e2b/run
 
 lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with -Werror
 	@scripts/deps build test lint
@@ -53,7 +53,7 @@ docs: build ## docs/openapi.json and the reference in docs/api.md, from the prog
 
 docs-e2b: build ## the table of clients in docs/e2b.md, from what they can do with this build
 	@tests/support/e2b-clients build-e2b
-	@HOLT_BUILD=$(BUILD) tools/e2b-table
+	@HOLT_BUILD=$(abspath $(BUILD)) tools/e2b-table
 
 fuzz: ## each fuzz target for FUZZ_SECONDS (60)
 	@scripts/deps build test

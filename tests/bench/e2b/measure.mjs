@@ -69,14 +69,14 @@ async function commands() {
 
 // As ComputeSDK's benchmark does it: from the call of create() to the end of the first command, `node -v`; the
 // sandbox is destroyed after that, and the next one begins.
-async function firstCommand(url) {
+async function firstCommand(url, command = 'node -v') {
   pointAt(url)
   const compute = e2b({ apiKey })
   const start = performance.now()
   const sandbox = await compute.sandbox.create()
-  const result = await sandbox.runCommand('node -v')
+  const result = await sandbox.runCommand(command)
   const ms = performance.now() - start
-  if (result.exitCode !== 0) throw new Error(`node -v ended with ${result.exitCode}: ${result.stderr}`)
+  if (result.exitCode !== 0) throw new Error(`${command} ended with ${result.exitCode}: ${result.stderr}`)
   await sandbox.destroy()
   return ms
 }
@@ -106,6 +106,10 @@ const report = {
   run: await commands(),
   tti: await inTurn(
     { holt: () => firstCommand(holtUrl), stub: () => firstCommand(stubUrl), bare: () => bare('node -v') },
+    runs,
+  ),
+  small: await inTurn(
+    { holt: () => firstCommand(holtUrl, 'true'), stub: () => firstCommand(stubUrl, 'true'), bare: () => bare('true') },
     runs,
   ),
   crowd: await crowd(),
