@@ -283,6 +283,7 @@ static int write_record(const struct build_job *j, const struct build_wish *w, s
 
 struct record_search {
 	const char *owner;
+	bool (*is)(const struct build *b);
 	struct object *oldest;
 	size_t n;
 };
@@ -290,10 +291,8 @@ struct record_search {
 static void look(void *user, struct object *o)
 {
 	struct record_search *s = user;
-	const struct build *b = o->data;
 
-	if (!build_is_over((enum build_status)b->status) || o->is_writing ||
-	    strcmp(o->owner, s->owner) != 0)
+	if (!s->is(o->data) || o->is_writing || strcmp(o->owner, s->owner) != 0)
 		return;
 	s->n++;
 	if (!s->oldest || o->created_ms < s->oldest->created_ms)
@@ -308,13 +307,19 @@ static void on_forgotten(void *user, struct object *o, const struct err *err)
 		log_debug("sandbox", "a build could not be forgotten: %s", err->text);
 }
 
-static void forget_oldest(struct sandboxes *all, const char *owner)
+void build_forget_oldest(struct sandboxes *all, const char *owner,
+			 bool (*is)(const struct build *b), size_t max)
 {
-	struct record_search s = { .owner = owner };
+	struct record_search s = { .owner = owner, .is = is };
 
 	objects_each(table(all), look, &s);
-	if (s.n > KEEP_OWNER)
+	if (s.n > max)
 		objects_remove(table(all), s.oldest->id, on_forgotten, NULL);
+}
+
+static bool is_past(const struct build *b)
+{
+	return build_is_over((enum build_status)b->status);
 }
 
 static void on_added(void *user, struct object *o, const struct err *err)
@@ -331,7 +336,7 @@ static void on_added(void *user, struct object *o, const struct err *err)
 	}
 	j->b = o->data;
 	cb(to, o, NULL);
-	forget_oldest(all, o->owner);
+	build_forget_oldest(all, o->owner, is_past, KEEP_OWNER);
 	builds_next(all);
 }
 

@@ -71,6 +71,9 @@ struct build_job {
 	void *user_of_cb;
 };
 
+/* build.c. The owner's oldest record that `is` says yes to, if there are more than max of them. */
+void build_forget_oldest(struct sandboxes *all, const char *owner,
+			 bool (*is)(const struct build *b), size_t max);
 /* build_record.c */
 int build_write(const struct build *b, struct buf *ret); /* -ENOMEM, -E2BIG */
 int build_step_say(struct build_step *s, int stream, const void *data, size_t n);

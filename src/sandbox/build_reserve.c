@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "sandbox/build_impl.h"
 #include "sandbox/template_alias.h"
@@ -29,30 +28,9 @@ int build_reserved(struct sandboxes *all, const char *owner, const char *id, str
 	return 0;
 }
 
-struct search {
-	const char *owner;
-	struct object *oldest;
-	size_t n;
-};
-
-static void look(void *user, struct object *o)
+static bool is_reserved(const struct build *b)
 {
-	struct search *s = user;
-	const struct build *b = o->data;
-
-	if (!b->is_reserved || o->is_writing || strcmp(o->owner, s->owner) != 0)
-		return;
-	s->n++;
-	if (!s->oldest || o->created_ms < s->oldest->created_ms)
-		s->oldest = o;
-}
-
-static void on_forgotten(void *user, struct object *o, const struct err *err)
-{
-	(void)user;
-	(void)o;
-	if (err)
-		log_debug("sandbox", "a build could not be forgotten: %s", err->text);
+	return b->is_reserved;
 }
 
 static int check(const struct build_reservation *r, struct err *err)
@@ -70,7 +48,6 @@ void build_reserve(struct sandboxes *all, const struct build_reservation *r, obj
 		   void *user)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct search s = { .owner = r->owner };
 	struct err err = { 0 };
 	int e = check(r, &err);
 
@@ -87,9 +64,7 @@ void build_reserve(struct sandboxes *all, const struct build_reservation *r, obj
 		cb(user, NULL, &err);
 		return;
 	}
-	objects_each(table(all), look, &s);
-	if (s.n >= RESERVED_OWNER_MAX)
-		objects_remove(table(all), s.oldest->id, on_forgotten, NULL);
+	build_forget_oldest(all, r->owner, is_reserved, RESERVED_OWNER_MAX - 1);
 	objects_add(table(all),
 		    &(struct object_put){
 			    .owner = r->owner, .name = "", .state = BUILD_WAITING, .text = b.data },
