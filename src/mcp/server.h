@@ -1,0 +1,165 @@
+/* MCP in front of Holt's services, both eras on one endpoint (README.md). A request lives by
+ * itself, not by the connection that brought it: in the legacy era a client may come back for its
+ * answer. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "auth/principal.h"
+#include "base/cleanup.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "tools/tool.h"
+#include "json/jw.h"
+#include "json/rpc.h"
+
+struct arena;
+struct buf;
+struct config;
+struct loop;
+struct mcp_server;  /* opaque: server_impl.h */
+struct mcp_session; /* opaque: of the legacy era */
+struct mcp_stream;  /* opaque: where a request's messages go */
+struct secret;
+struct skills;
+struct tools;
+
+#define MCP_MODERN_VERSION "2026-07-28"
+#define MCP_LEGACY_VERSION "2025-11-25" /* the newest of that era */
+
+enum mcp_era { MCP_LEGACY, MCP_MODERN };
+
+enum mcp_code {                            /* beside those of json/rpc.h */
+		MCP_NOT_FOUND = -32002,    /* a resource, in the legacy era */
+		MCP_HEADER = -32020,       /* head and body say different things */
+		MCP_NEEDS_CLIENT = -32021, /* what the client has not declared */
+		MCP_VERSION = -32022,
+};
+
+enum mcp_client { /* what a client has declared, beside enum tool_input */
+		  MCP_CLIENT_TASKS = 1 << 8,
+};
+
+struct mcp_request {
+	struct list node; /* in its server */
+	struct mcp_server *server;
+	struct mcp_session *session; /* held; NULL: modern */
+	struct mcp_stream *stream;   /* where it answers */
+	enum mcp_era era;
+	const char *version; /* of the protocol */
+	struct principal who;
+	char box_id[ID_LEN + 1]; /* of an endpoint that is one sandbox's; "" */
+	const char *home;        /* see struct tool_call */
+	struct arena *arena;     /* owned */
+	struct jv_doc *doc;      /* owned */
+	char id[RPC_ID_MAX];
+	const char *method;
+	struct jv params, meta;
+	unsigned client;   /* enum tool_input | enum mcp_client */
+	int log_level;     /* index in mcp_levels; -1: nothing is told */
+	struct jv answers; /* to what was asked of the client for this request; absent: none */
+	const char *state; /* what mcp_asks() was given then; "" */
+	struct list asks;  /* struct tool_ask: what is being asked; see mcp_asks() */
+	size_t n_asked;    /* of the legacy era: questions that are open */
+	/* The handler's. Called once when the client does not want it any more: the handler ends
+	 * what it does and then calls mcp_drop(), now or later. NULL: the request goes at once. */
+	void (*cancelled)(struct mcp_request *q);
+	void *work;
+	bool is_cancelled;
+	bool is_listening; /* of subscriptions/listen: what is wanted is in `wants` */
+	unsigned wants;    /* enum mcp_change bits */
+	const struct mcp_method *row;
+};
+
+struct mcp_method {
+	const char *name;
+	unsigned eras; /* bits 1 << enum mcp_era */
+	void (*handle)(struct mcp_request *q);
+	bool is_cached; /* its result says how long it is good: ttlMs, cacheScope */
+	bool may_ask;   /* its result may be input_required */
+};
+
+extern const char *const mcp_levels[]; /* "debug" ... "emergency"; ended by NULL */
+
+/* ---- ending a request: one of these, once; q is gone afterwards ---- */
+
+/* The members of the result go in between. */
+struct jw *mcp_result_begin(struct mcp_request *q);
+void mcp_result_end(struct mcp_request *q);
+void mcp_result_empty(struct mcp_request *q); /* {} */
+void mcp_fail(struct mcp_request *q, long code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* data is JSON. */
+void mcp_fail_data(struct mcp_request *q, long code, const char *text, const char *data);
+void mcp_drop(struct mcp_request *q); /* of one that was cancelled: no answer */
+/* Needs answers of the client first: the list of asks is struct tool_ask in q's arena, in q->asks.
+ * The handler is called again, with q->answers and q->state: in the legacy era when the client has
+ * answered, in the modern one as another request. */
+void mcp_asks(struct mcp_request *q, const char *state);
+
+/* ---- on its way ---- */
+
+struct jw *mcp_notice_begin(struct mcp_request *q, const char *method); /* writes params{ */
+void mcp_notice_end(struct mcp_request *q);
+/* Does nothing when the client gave no token. text may be NULL; total 0: not known. */
+void mcp_progress(struct mcp_request *q, double at, double total, const char *text);
+/* level by name; json: any value. Below the client's level nothing is told. */
+void mcp_log(struct mcp_request *q, const char *level, const char *logger, const char *json);
+bool mcp_has_progress(const struct mcp_request *q); /* the client wants to hear of it */
+
+/* ---- what there is to offer ---- */
+
+struct mcp_prompt {
+	const char *name, *title, *about;
+	const struct mcp_prompt_arg {
+		const char *name, *about;
+		bool is_required;
+	} * args; /* ended by a NULL name; NULL: none */
+	void (*get)(struct mcp_request *q, const struct mcp_prompt *p); /* answers */
+};
+
+struct mcp_resources {      /* of one scheme */
+	const char *scheme; /* "sandbox://" */
+	/* Objects of resources/list, resources/templates/list; may be NULL. Resources may need to
+	 * be looked up: calls mcp_resources_listed() when it has written its own, now or later. */
+	void (*list)(struct mcp_request *q, struct jw *w, void (*then)(struct mcp_request *q));
+	void (*templates)(struct mcp_request *q, struct jw *w);
+	void (*read)(struct mcp_request *q, const char *uri); /* answers */
+};
+
+struct mcp_fixtures { /* what tests add; never in what users run */
+	const struct mcp_prompt *prompts;
+	size_t n_prompts;
+	const struct mcp_resources *resources;
+	size_t n_resources;
+};
+
+struct mcp_deps { /* all borrowed, outlive the server */
+	struct loop *loop;
+	const struct config *config;
+	struct sandboxes *sandboxes;
+	struct tools *tools;
+	struct skills *skills;               /* NULL: there are none */
+	const struct secret *secret;         /* what requestState is sealed with */
+	const struct mcp_fixtures *fixtures; /* NULL */
+};
+
+int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, struct err *err);
+struct mcp_server *mcp_server_free(struct mcp_server *s); /* takes NULL, returns NULL */
+CLEANUP_FUNC(struct mcp_server *, mcp_server_free)
+
+enum mcp_change {
+	MCP_CHANGE_TOOLS = 1 << 0,
+	MCP_CHANGE_PROMPTS = 1 << 1,
+	MCP_CHANGE_RESOURCES = 1 << 2,
+};
+/* Tells everybody who wants to know. */
+void mcp_server_changed(struct mcp_server *s, enum mcp_change what);
+void mcp_server_updated(struct mcp_server *s, const char *uri); /* to those who subscribed to it */
+
+/* What the door is made of (http.c): the doors of this server, ended by NULL. */
+struct api_door;
+extern const struct api_door mcp_door;
+/* The server of a call: the daemon gives it to the api as deps.mcp. */
