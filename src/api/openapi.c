@@ -18,6 +18,7 @@
 #include "net/http.h"
 #include "sandbox/event_kinds.h"
 #include "json/jw.h"
+#include "json/schema.h"
 
 #define V1 "/api/v1/"
 #define JSON "application/json"
@@ -441,7 +442,7 @@ static void components(struct jw *w, const struct api_route *rows, size_t n)
 		if (!is_first_body(rows, i))
 			continue;
 		jw_key(w, rows[i].body->name);
-		openapi_body(w, rows[i].body->fields, rows[i].body->count);
+		schema_write_body(w, rows[i].body->fields, rows[i].body->count);
 	}
 	for (size_t i = 0; (s = schema_at(i)); i++) {
 		jw_key(w, s->name);
