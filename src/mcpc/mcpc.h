@@ -72,6 +72,9 @@ struct mcpc_handlers { /* what the server may ask or tell; any may be NULL: refu
 	void (*changed)(void *user, struct mcpc *c, const char *method); /* .../list_changed */
 	void (*updated)(void *user, struct mcpc *c, const char *uri);
 	void (*logged)(void *user, struct mcpc *c, const char *level, struct jv data);
+	/* The server is gone for good: calls under way have been told (EPIPE). The client may be
+	 * freed in here; nothing else comes of it. Not before mcpc_connect()'s ready(). */
+	void (*lost)(void *user, struct mcpc *c, const struct err *err);
 };
 
 struct mcpc_options { /* copied; handlers are borrowed */
