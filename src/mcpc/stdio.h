@@ -1,0 +1,53 @@
+/* Servers on a process's standard input and output: a line is a message. In a sandbox of its own
+ * (stdio_box.c), or on this machine (stdio_host.c). Both are transports of mcpc.h.
+ *
+ * The end of one is gentle and bounded: its input is closed, then it is asked, then killed with all
+ * that it started. That takes a while, so what is ending is kept in a yard. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "json/jv_decode.h"
+#include "mcpc/mcpc.h"
+#include "sandbox/volume.h"
+#include "spec/launch.h"
+
+struct loop;
+struct sandboxes;
+
+#define STDIO_GRACE_MS 2000u /* between one step of the end and the next */
+#define STDIO_JUNK_MAX 1000u /* lines that are no JSON, before the server is given up */
+#define STDIO_OUT_MAX (MCPC_MESSAGE_MAX + (1u << 20)) /* bytes that wait to be taken */
+
+struct stdio_yard {
+	struct loop *loop;
+	struct sandboxes *sandboxes; /* NULL: nothing in a sandbox can be opened */
+	struct list all;             /* struct stdio: those that live or are ending */
+	void (*empty)(void *user);   /* NULL, or: called once when the last has ended */
+	void *user;
+};
+
+void stdio_yard_init(struct stdio_yard *y, struct loop *loop, struct sandboxes *sandboxes);
+/* Ends what is left, at once. The loop does not run any more. */
+void stdio_yard_done(struct stdio_yard *y);
+
+struct stdio_spec {       /* copied */
+	const char *name; /* of the server: for messages */
+	const char *const *argv;
+	size_t argc;
+	struct jv_pairs env; /* values are never logged */
+	const char *cwd;     /* "": the home of whoever runs it */
+	/* Of a sandbox: */
+	const char *owner, *template; /* "": the default */
+	struct limits limits;         /* 0: the template's */
+	struct volume_mounts volumes; /* by name */
+};
+
+/* EINVAL, ENOENT (no such program or directory), EACCES, EMFILE ... */
+int stdio_host_open(struct stdio_yard *y, const struct stdio_spec *spec,
+		    struct mcpc_transport **ret, struct err *err);
+/* The sandbox is made meanwhile; what goes wrong with it is told as lost(). */
+int stdio_box_open(struct stdio_yard *y, const struct stdio_spec *spec, struct mcpc_transport **ret,
+		   struct err *err);
