@@ -475,15 +475,3 @@ const struct route_body body_webhook_patch = {
 	.size = sizeof(struct webhook_patch),
 	.defaults = &webhook_patch_defaults,
 };
-
-const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from)
-{
-	struct sandbox_pair *to;
-
-	if (from->len == 0 || from->len == SIZE_MAX)
-		return NULL;
-	to = arena_array(a, from->len, sizeof(*to));
-	for (size_t i = 0; to && i < from->len; i++)
-		to[i] = (struct sandbox_pair){ from->items[i].name, from->items[i].value };
-	return to;
-}

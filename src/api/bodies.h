@@ -203,9 +203,6 @@ extern const struct route_body body_sandbox, body_patch, body_execute, body_exec
 	body_resize, body_context, body_session, body_run, body_session_run, body_file, body_key,
 	body_token, body_user, body_user_patch;
 
-/* The services' form of a map, in the arena. NULL without memory, or when it is empty. */
-struct arena;
 /* What a profile asks of the launcher: enum template_flag. False after 400. */
 bool call_profile(struct api_call *c, int level, const struct body_security *security,
 		  uint32_t *ret);
-const struct sandbox_pair *body_pairs(struct arena *a, const struct jv_pairs *from);

@@ -17,6 +17,7 @@
 #include "net/http.h"
 #include "net/sse.h"
 #include "sandbox/context.h"
+#include "sandbox/pairs.h"
 #include "json/jw.h"
 
 struct run { /* in the request's arena */
@@ -389,7 +390,7 @@ void api_context_run(struct api_call *c)
 	struct context_code code = {
 		.code = body->code,
 		.len = strlen(body->code),
-		.env = body_pairs(http_arena(c->http), &body->env),
+		.env = pairs_given(http_arena(c->http), &body->env),
 		.n_env = body->env.len,
 		.timeout_ms = body->timeout_ms,
 		.trace = call_trace(c),

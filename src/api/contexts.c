@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "net/http.h"
 #include "sandbox/context.h"
+#include "sandbox/pairs.h"
 #include "json/jw.h"
 
 void context_json(struct jw *w, const struct context_info *info)
@@ -75,7 +76,7 @@ static void create(struct api_call *c, enum context_language language)
 		.language = language,
 		.name = body->name ? body->name : "",
 		.cwd = body->cwd ? body->cwd : "",
-		.env = body_pairs(http_arena(c->http), &body->env),
+		.env = pairs_given(http_arena(c->http), &body->env),
 		.n_env = body->env.len,
 	};
 

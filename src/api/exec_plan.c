@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "sandbox/pairs.h"
 #include "json/jv_decode.h"
 
 static int bad(struct jv_problem *p, const char *field, const char *fmt, ...)
@@ -119,7 +120,7 @@ int exec_plan(const struct body_exec *body, const struct config *config, struct 
 	struct exec_plan plan = {
 		.req = { .cwd = body->cwd ? body->cwd : "",
 			 .user = body->user ? body->user : "",
-			 .env = body_pairs(a, &body->env),
+			 .env = pairs_given(a, &body->env),
 			 .n_env = body->env.len,
 			 .timeout_ms = body->timeout_ms,
 			 .background = body->background,

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/signals.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/encode.h"
+#include "base/signals.h"
 #include "sandbox/exec.h"
 #include "sandbox/output.h"
 #include "json/jw.h"

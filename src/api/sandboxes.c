@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "net/http.h"
+#include "sandbox/pairs.h"
 #include "sandbox/profile.h"
 #include "sandbox/template.h"
 #include "sandbox/template_own.h"
@@ -186,9 +187,9 @@ void api_sandbox_create(struct api_call *c)
 		.idle_ms = body->idle_ms,
 		.life = { (uint8_t)body->on_timeout, body->auto_resume },
 		.cold = !body->use_warm_pool,
-		.env = body_pairs(a, &body->env),
+		.env = pairs_given(a, &body->env),
 		.n_env = body->env.len,
-		.metadata = body_pairs(a, &body->metadata),
+		.metadata = pairs_given(a, &body->metadata),
 		.n_metadata = body->metadata.len,
 		.trace = call_trace(c),
 	};
@@ -365,7 +366,7 @@ void api_sandbox_patch(struct api_call *c)
 		.has_timeout = body->timeout_ms > 0,
 		.timeout_ms = body->timeout_ms,
 		.has_metadata = body->metadata.len != SIZE_MAX,
-		.metadata = body_pairs(http_arena(c->http), &body->metadata),
+		.metadata = pairs_given(http_arena(c->http), &body->metadata),
 		.n_metadata = body->metadata.len == SIZE_MAX ? 0 : body->metadata.len,
 		.has_on_timeout = body->on_timeout >= 0,
 		.has_auto_resume = body->auto_resume.said != BODY_UNSAID,

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "config/config.h"
 #include "net/http.h"
+#include "sandbox/pairs.h"
 #include "sandbox/profile.h"
 #include "sandbox/template_own.h"
 #include "json/jw.h"
@@ -156,7 +157,7 @@ bool api_template_traits(struct api_call *c, const struct body_traits *body,
 			    .disk_bytes = body->resources.disk_bytes,
 			    .cpu_milli = body->resources.cpu_milli,
 			    .pids = body->resources.pids },
-		.env = body_pairs(http_arena(c->http), &body->env),
+		.env = pairs_given(http_arena(c->http), &body->env),
 		.n_env = body->env.len,
 		.make = body->make,
 	};

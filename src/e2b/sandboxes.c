@@ -21,6 +21,7 @@
 #include "e2b/sandboxes.h"
 #include "e2b/template_names.h"
 #include "net/http.h"
+#include "sandbox/pairs.h"
 #include "sandbox/volume.h"
 #include "json/jw.h"
 
@@ -132,9 +133,9 @@ void e2b_sandbox_create(struct api_call *c)
 		.key_id = c->who.key_id,
 		.name = "",
 		.volumes = body->volumes.len > 0 ? &volumes : NULL,
-		.env = body_pairs(a, &body->env),
+		.env = pairs_given(a, &body->env),
 		.n_env = body->env.len,
-		.metadata = body_pairs(a, &body->metadata),
+		.metadata = pairs_given(a, &body->metadata),
 		.n_metadata = body->metadata.len,
 		.trace = call_trace(c),
 	};

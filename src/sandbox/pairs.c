@@ -1,12 +1,15 @@
 #include "sandbox/pairs.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "json/jv.h"
+#include "json/jv_decode.h"
 #include "json/jw.h"
 
 #define PAIRS_JSON_MAX (1u << 20)
@@ -133,4 +136,16 @@ int pairs_read(struct jv v, struct pairs *ret)
 	jw_value(&w, v);
 	r = jw_end(&w);
 	return r < 0 ? r : pairs_parse(buf_str(&b), ret);
+}
+
+const struct sandbox_pair *pairs_given(struct arena *a, const struct jv_pairs *from)
+{
+	struct sandbox_pair *to;
+
+	if (from->len == 0 || from->len == SIZE_MAX)
+		return NULL;
+	to = arena_array(a, from->len, sizeof(*to));
+	for (size_t i = 0; to && i < from->len; i++)
+		to[i] = (struct sandbox_pair){ from->items[i].name, from->items[i].value };
+	return to;
 }

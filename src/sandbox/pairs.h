@@ -6,7 +6,9 @@
 #include "sandbox/sandbox.h"
 #include "json/jv.h"
 
+struct arena;
 struct buf;
+struct jv_pairs;
 struct jw;
 
 struct pairs {
@@ -23,3 +25,5 @@ void pairs_done(struct pairs *p);
 void pairs_write(const struct sandbox_pair *items, size_t n, struct jw *w);
 int pairs_parse(const char *json, struct pairs *ret);
 int pairs_read(struct jv v, struct pairs *ret); /* absent: empty */
+/* Those of a request, in the arena. NULL without memory, or when there are none. */
+const struct sandbox_pair *pairs_given(struct arena *a, const struct jv_pairs *from);

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "api/signals.h"
 #include "api/text.h"
 #include "base/buf.h"
+#include "base/signals.h"
 
 /* Fed in two pieces, wherever the cut is, the same text comes out. */
 static void a_character_cut_between_two_pieces_comes_out_whole(void **state)
