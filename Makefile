@@ -67,4 +67,4 @@ test-vm: ## the cgroup v2 tests, in a virtual machine
 	@tests/vm/run
 
 clean: ## remove the build directories
-	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-python build-e2b build-lint-gcc build-lint-clang
+	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-python build-e2b build-mcp build-lint-gcc build-lint-clang
