@@ -13,9 +13,9 @@
 #include "mcpc/stdio_impl.h"
 
 #define ARENA_MAX (1u << 20)
-#define SAID_MAX 1024u         /* bytes of a line of errors that are logged */
-#define KEEP_MAX (256u << 10)  /* of a buffer that is empty again */
-#define MASK_MIN 4u            /* bytes: what is shorter than this is no secret */
+#define SAID_MAX 1024u        /* bytes of a line of errors that are logged */
+#define KEEP_MAX (256u << 10) /* of a buffer that is empty again */
+#define MASK_MIN 4u           /* bytes: what is shorter than this is no secret */
 #define MASK "***"
 
 static const struct mcpc_transport_ops transport_ops;

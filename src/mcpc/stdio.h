@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "json/jv_decode.h"
 #include "mcpc/mcpc.h"
 #include "sandbox/volume.h"
 #include "spec/launch.h"
+#include "json/jv_decode.h"
 
 struct loop;
 struct sandboxes;
@@ -24,6 +24,7 @@ struct sandboxes;
 struct stdio_yard {
 	struct loop *loop;
 	struct sandboxes *sandboxes; /* NULL: nothing in a sandbox can be opened */
+	uint64_t life_ms;            /* that a sandbox is given, again and again; 0: a day */
 	struct list all;             /* struct stdio: those that live or are ending */
 	void (*empty)(void *user);   /* NULL, or: called once when the last has ended */
 	void *user;
