@@ -28,11 +28,18 @@ struct httpc_call {
 
 /* --- what curl calls ----------------------------------------------------------------------- */
 
-static bool is_success(const struct httpc_call *x)
+int httpc_status(const struct httpc_call *call)
 {
 	long status = 0;
 
-	(void)curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (int)status;
+}
+
+static bool is_success(const struct httpc_call *x)
+{
+	int status = httpc_status(x);
+
 	return status >= 200 && status < 300;
 }
 
@@ -353,18 +360,22 @@ const char *httpc_header(struct httpc_call *call, const char *name)
 											: NULL;
 }
 
+const struct buf *httpc_refusal(const struct httpc_call *call)
+{
+	return &call->body;
+}
+
 int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *err)
 {
-	long status = 0;
+	int status = httpc_status(call);
 
-	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (ret)
-		ret->status = (int)status;
+		ret->status = status;
 	if (call->failed < 0)
 		return explain_callback(call, err);
 	/* A refusal may come before our body is through: what it says counts. */
 	if (status >= 300)
-		return httpc_problem((int)status, call->body.data, call->body.len, err);
+		return httpc_problem(status, call->body.data, call->body.len, err);
 	if (call->code != CURLE_OK)
 		return httpc_curl_problem(call->client, call->easy, call->code, call->words, err);
 	if (ret) {

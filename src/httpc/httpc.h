@@ -83,9 +83,12 @@ int64_t httpc_size(const struct httpc_call *call); /* of the answer's body; -1: 
  * -EHOSTUNREACH, -ETIMEDOUT, -ECONNRESET, -EKEYREJECTED (TLS), -EFBIG, -EIO.
  * ret may be NULL; its status is set in any case (0: there was no answer). */
 int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *err);
-/* A header of the answer of a call that is over; NULL: it has none. Borrowed until the next of
- * these. */
+/* A header of the answer, once its body has begun or the call is over; NULL: it has none. Borrowed
+ * until the next of these. */
 const char *httpc_header(struct httpc_call *call, const char *name);
+int httpc_status(const struct httpc_call *call); /* at the same times; 0: there was no answer */
+/* What came with an answer that said no; borrowed from the call. */
+const struct buf *httpc_refusal(const struct httpc_call *call);
 /* Ends it in whatever state. Takes NULL, returns NULL. */
 struct httpc_call *httpc_call_free(struct httpc_call *call);
 CLEANUP_FUNC(struct httpc_call *, httpc_call_free)

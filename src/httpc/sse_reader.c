@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/str.h"
 
 void sse_reader_init(struct sse_reader *r, size_t max)
 {
-	*r = (struct sse_reader){ 0 };
+	*r = (struct sse_reader){ .retry_ms = -1 };
 	buf_init(&r->line, max);
 	buf_init(&r->data, max);
 }
@@ -45,6 +46,17 @@ static int on_id(struct sse_reader *r, struct str value)
 	return keep(r->id, sizeof(r->id), value);
 }
 
+/* Digits only, or it is passed over. */
+static int on_retry(struct sse_reader *r, struct str value)
+{
+	char text[20];
+	int64_t ms;
+
+	if (keep(text, sizeof(text), value) == 0 && parse_i64(text, 0, INT32_MAX, &ms) == 0)
+		r->retry_ms = ms;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*take)(struct sse_reader *r, struct str value);
@@ -52,6 +64,7 @@ static const struct {
 	{ "data", on_data },
 	{ "event", on_event },
 	{ "id", on_id },
+	{ "retry", on_retry },
 };
 
 /* An empty line ends an event; one without data is none. */

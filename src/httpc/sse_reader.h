@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
 #define SSE_NAME_MAX 64u /* bytes of an event's name */
-#define SSE_ID_MAX 128u  /* bytes of an id */
+#define SSE_ID_MAX 512u  /* bytes of an id */
 
 struct sse_event {
 	const char *event; /* "message" when it has no name */
@@ -25,8 +26,9 @@ struct sse_reader {
 	struct buf data; /* of the event that is coming, each line with its LF */
 	char name[SSE_NAME_MAX + 1];
 	char id[SSE_ID_MAX + 1];
-	size_t bom; /* bytes of the byte order mark that were seen */
-	bool begun; /* what comes cannot be the mark any more */
+	int64_t retry_ms; /* what the server asks for before the next connection; -1: nothing */
+	size_t bom;       /* bytes of the byte order mark that were seen */
+	bool begun;       /* what comes cannot be the mark any more */
 	bool after_cr;
 };
 

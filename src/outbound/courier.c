@@ -5,38 +5,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 
 #include "base/fd.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/parse.h"
-#include "base/str.h"
 #include "httpc/httpc.h"
-#include "httpc/url.h"
 #include "loop/loop.h"
+#include "outbound/courier_job.h"
 #include "telemetry/trace.h"
 
 #define FAILED_MS 1000 /* libcurl could not: it is asked again after this */
 #define TRACE_HEADER "traceparent: "
-
-struct job {
-	struct list node;
-	courier_fn *done;
-	void *user;
-	/* Owned copies; `base` is the server, `target` all behind it. */
-	char *method, *base, *target, *type, *body;
-	char *headers[COURIER_HEADERS_MAX + 2]; /* one is ours */
-	size_t body_len, max;
-	uint32_t timeout_ms;
-	bool public_only;
-	struct span *span; /* the loop's; NULL: none */
-	/* The thread's. */
-	struct httpc *client;
-	struct httpc_call *call;
-	struct courier_answer answer;
-};
 
 struct courier {
 	struct loop_wake *wake;
@@ -47,60 +27,35 @@ struct courier {
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock; /* of all below */
-	struct list waiting, over;
+	struct list waiting, speaking, over;
 	size_t n; /* not called back */
 	bool is_stopping;
 };
 
-static void job_free(struct job *j)
-{
-	span_drop(j->span);
-	free(j->method);
-	free(j->base);
-	free(j->target);
-	free(j->type);
-	free(j->body);
-	for (size_t i = 0; j->headers[i]; i++) {
-		explicit_bzero(j->headers[i], strlen(j->headers[i])); /* tokens are among them */
-		free(j->headers[i]);
-	}
-	j->call = httpc_call_free(j->call);
-	j->client = httpc_free(j->client);
-	buf_done(&j->answer.body);
-	free(j);
-}
-
 /* ---- on a thread ---- */
 
-/* "public, max-age=300, must-revalidate" */
-static int64_t find_max_age(const char *text)
+/* Bytes of the body: they wait for the loop. */
+static int on_data(void *user, const void *data, size_t n)
 {
-	struct str rest = str_of(text), one;
-	char number[24];
-	int64_t age;
+	struct courier_job *j = user;
+	struct courier *c = j->courier;
+	int r;
 
-	while (str_split(&rest, ',', &one)) {
-		one = str_trim(one);
-		if (one.len < 8 || strncasecmp(one.data, "max-age=", 8) != 0)
-			continue;
-		if (str_format(number, sizeof(number), "%.*s", (int)one.len - 8, one.data + 8) ==
-			    0 &&
-		    parse_i64(number, 0, INT32_MAX, &age) == 0)
-			return age;
-	}
-	return -1;
+	courier_job_take_head(j);
+	pthread_mutex_lock(&c->lock);
+	j->is_held = j->piece.len >= COURIER_PIECE_MAX;
+	r = j->is_held ? HTTPC_HOLD : buf_append(&j->piece, data, n);
+	if (r == 0 && list_is_empty(&j->speaks))
+		list_push_back(&c->speaking, &j->speaks);
+	pthread_mutex_unlock(&c->lock);
+	loop_wake_send(c->wake);
+	return r;
 }
 
-static int64_t find_seconds(const char *text)
-{
-	int64_t n;
-
-	return text && parse_i64(text, 0, INT32_MAX, &n) == 0 ? n : -1;
-}
-
-static int begin(struct courier *c, struct job *j)
+static int begin(struct courier *c, struct courier_job *j)
 {
 	struct httpc_options o = { .url = j->base,
+				   .ca_file = j->ca_file,
 				   .public_only = j->public_only,
 				   .group = c->group };
 	struct httpc_request req = { .method = j->method,
@@ -109,27 +64,18 @@ static int begin(struct courier *c, struct job *j)
 				     .type = j->type,
 				     .body = j->body,
 				     .body_len = j->body_len,
+				     .data = j->data ? on_data : NULL,
+				     .user = j,
 				     .max = j->max,
-				     .timeout_ms = j->timeout_ms };
+				     .timeout_ms = j->timeout_ms,
+				     .stall_ms = j->stall_ms };
 	int r = httpc_create(&o, &j->client, &j->answer.err);
 
 	return r < 0 ? r : httpc_begin(j->client, &req, &j->call, &j->answer.err);
 }
 
-static void take_result(struct job *j)
-{
-	struct courier_answer *a = &j->answer;
-	struct httpc_answer got = { 0 };
-
-	a->r = httpc_result(j->call, &got, &a->err);
-	a->status = got.status;
-	a->body = got.body;
-	a->max_age_s = find_max_age(httpc_header(j->call, "Cache-Control"));
-	a->retry_after_s = find_seconds(httpc_header(j->call, "Retry-After"));
-}
-
 /* What belongs to the thread is let go of there. */
-static void hand_over(struct courier *c, struct job *j)
+static void hand_over(struct courier *c, struct courier_job *j)
 {
 	list_remove(&j->node);
 	j->call = httpc_call_free(j->call);
@@ -148,12 +94,12 @@ static bool take_in(struct courier *c)
 
 	pthread_mutex_lock(&c->lock);
 	on = !c->is_stopping;
-	LIST_FOREACH (&c->waiting, j, struct job, node) {
+	LIST_FOREACH (&c->waiting, j, struct courier_job, node) {
 		list_remove(&j->node);
 		list_push_back(&fresh, &j->node);
 	}
 	pthread_mutex_unlock(&c->lock);
-	LIST_FOREACH (&fresh, j, struct job, node) {
+	LIST_FOREACH (&fresh, j, struct courier_job, node) {
 		list_remove(&j->node);
 		list_push_back(&c->under_way, &j->node);
 		j->answer.r = on ? begin(c, j) : -ECANCELED;
@@ -161,6 +107,20 @@ static bool take_in(struct courier *c)
 			hand_over(c, j);
 	}
 	return on;
+}
+
+/* One of those under way: what has come of it, or is wanted of it. */
+static void look_after(struct courier *c, struct courier_job *j)
+{
+	if (httpc_is_over(j->call)) {
+		courier_job_take_result(j);
+		hand_over(c, j);
+	} else if (atomic_load(&j->is_cancelled)) {
+		j->answer.r = -ECANCELED;
+		hand_over(c, j);
+	} else if (atomic_exchange(&j->goes_on, false)) {
+		httpc_resume(j->call);
+	}
 }
 
 static void *work(void *user)
@@ -176,26 +136,23 @@ static void *work(void *user)
 			(void)poll(&fds, 1, FAILED_MS);
 		}
 		(void)eventfd_read(c->bell, &rung);
-		LIST_FOREACH (&c->under_way, j, struct job, node)
-			if (httpc_is_over(j->call)) {
-				take_result(j);
-				hand_over(c, j);
-			}
+		LIST_FOREACH (&c->under_way, j, struct courier_job, node)
+			look_after(c, j);
 	}
-	LIST_FOREACH (&c->under_way, j, struct job, node)
+	LIST_FOREACH (&c->under_way, j, struct courier_job, node)
 		hand_over(c, j);
 	return NULL;
 }
 
 /* ---- on the loop ---- */
 
-static struct job *take_over(struct courier *c)
+static struct courier_job *take_over(struct courier *c)
 {
-	struct job *j = NULL;
+	struct courier_job *j = NULL;
 
 	pthread_mutex_lock(&c->lock);
 	if (!list_is_empty(&c->over)) {
-		j = LIST_ENTRY(c->over.next, struct job, node);
+		j = LIST_ENTRY(c->over.next, struct courier_job, node);
 		list_remove(&j->node);
 		c->n--;
 	}
@@ -203,7 +160,7 @@ static struct job *take_over(struct courier *c)
 	return j;
 }
 
-static void end_span(struct job *j)
+static void end_span(struct courier_job *j)
 {
 	if (j->answer.status > 0)
 		span_int(j->span, "http.response.status_code", j->answer.status);
@@ -212,15 +169,51 @@ static void end_span(struct job *j)
 	span_end(TAKE(j->span));
 }
 
+/* What has come of its body so far; it may be cancelled on the way. */
+static void speak(struct courier *c, struct courier_job *j)
+{
+	_cleanup_(buf_done) struct buf piece = { 0 };
+	bool was_held;
+
+	pthread_mutex_lock(&c->lock);
+	list_remove(&j->speaks);
+	piece = j->piece;
+	j->piece = (struct buf){ 0 };
+	was_held = j->is_held;
+	j->is_held = false;
+	pthread_mutex_unlock(&c->lock);
+	if (was_held) {
+		atomic_store(&j->goes_on, true);
+		(void)eventfd_write(c->bell, 1);
+	}
+	if (piece.len > 0 && !atomic_load(&j->is_cancelled))
+		j->data(j->user, &j->answer, piece.data, piece.len);
+}
+
+static struct courier_job *next_speaker(struct courier *c)
+{
+	struct courier_job *j = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (!list_is_empty(&c->speaking))
+		j = LIST_ENTRY(c->speaking.next, struct courier_job, speaks);
+	pthread_mutex_unlock(&c->lock);
+	return j;
+}
+
 static void woken(void *user)
 {
 	struct courier *c = user;
-	struct job *j;
+	struct courier_job *j;
 
+	while ((j = next_speaker(c)))
+		speak(c, j);
 	while ((j = take_over(c))) {
+		speak(c, j); /* its last words */
 		end_span(j);
-		j->done(j->user, &j->answer);
-		job_free(j);
+		if (!atomic_load(&j->is_cancelled))
+			j->done(j->user, &j->answer);
+		j = courier_job_free(j);
 	}
 }
 
@@ -233,6 +226,7 @@ int courier_create(struct loop *loop, struct courier **ret, struct err *err)
 		return err_sys(err, ENOMEM, "courier");
 	list_init(&c->under_way);
 	list_init(&c->waiting);
+	list_init(&c->speaking);
 	list_init(&c->over);
 	(void)pthread_mutex_init(&c->lock, NULL);
 	c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -251,9 +245,9 @@ int courier_create(struct loop *loop, struct courier **ret, struct err *err)
 
 static void free_list(struct list *jobs)
 {
-	LIST_FOREACH (jobs, j, struct job, node) {
+	LIST_FOREACH (jobs, j, struct courier_job, node) {
 		list_remove(&j->node);
-		job_free(j);
+		(void)courier_job_free(j);
 	}
 }
 
@@ -278,86 +272,12 @@ struct courier *courier_free(struct courier *c)
 	return NULL;
 }
 
-/* Where the server's address ends and the target begins. */
-static const char *find_target(const char *url)
-{
-	const char *host = strstr(url, "://");
-
-	return host ? host + 3 + strcspn(host + 3, "/?#") : NULL;
-}
-
-int courier_check_url(const char *url, struct err *err)
-{
-	const char *target = find_target(url);
-	_free_ char *base = NULL;
-	struct url parsed;
-
-	if (!target || strlen(url) > COURIER_URL_MAX)
-		return err_set(err, EINVAL, "url: want http:// or https:// and at most %u bytes",
-			       COURIER_URL_MAX);
-	for (const char *p = url; *p; p++)
-		if (*p <= ' ' || *p > '~' || *p == '#')
-			return err_set(err, EINVAL, "url: has a character that no address has");
-	base = str_dup((struct str){ url, (size_t)(target - url) });
-	if (!base)
-		return err_sys(err, ENOMEM, "url");
-	return url_parse(base, &parsed, err);
-}
-
-static int copy(const char *text, char **ret)
-{
-	*ret = text ? str_dup(str_of(text)) : NULL;
-	return text && !*ret ? -ENOMEM : 0;
-}
-
-static int copy_target(const char *url, struct job *j)
-{
-	const char *target = find_target(url);
-	struct buf b = { 0 };
-
-	if (!target)
-		return -EINVAL;
-	j->base = str_dup((struct str){ url, (size_t)(target - url) });
-	if (target[0] != '/')
-		(void)buf_putc(&b, '/');
-	(void)buf_puts(&b, target);
-	if (b.failed) {
-		buf_done(&b);
-		return -ENOMEM;
-	}
-	j->target = buf_take(&b);
-	return j->base ? 0 : -ENOMEM;
-}
-
-static int fill(struct job *j, const struct courier_request *req)
-{
-	int r = copy(req->method, &j->method);
-
-	if (r == 0)
-		r = copy_target(req->url, j);
-	if (r == 0)
-		r = copy(req->type, &j->type);
-	for (size_t i = 0; r == 0 && req->headers && req->headers[i]; i++)
-		r = i < COURIER_HEADERS_MAX ? copy(req->headers[i], &j->headers[i]) : -E2BIG;
-	if (r == 0 && req->body) {
-		j->body = str_dup((struct str){ req->body, req->body_len });
-		r = j->body ? 0 : -ENOMEM;
-	}
-	j->body_len = req->body_len;
-	j->max = req->max;
-	j->timeout_ms = req->timeout_ms;
-	j->public_only = req->public_only;
-	j->answer.max_age_s = j->answer.retry_after_s = -1;
-	return r;
-}
-
 /* A part of what it is for, or a trace of its own. The address is not told, only the host. */
-static int begin_span(struct courier *c, const struct courier_request *req, struct job *j)
+static int begin_span(struct courier *c, const struct courier_request *req, struct courier_job *j)
 {
 	char header[sizeof(TRACE_HEADER) + TRACEPARENT_LEN] = TRACE_HEADER;
 	const char *host = strstr(j->base, "://");
 	struct trace_context root;
-	size_t n = 0;
 
 	if (!c->tracer || req->is_untraced)
 		return 0;
@@ -369,9 +289,7 @@ static int begin_span(struct courier *c, const struct courier_request *req, stru
 	span_str(j->span, "http.request.method", j->method);
 	span_str(j->span, "server.address", host ? host + 3 : NULL);
 	traceparent_format(span_context(j->span), header + strlen(TRACE_HEADER));
-	while (j->headers[n])
-		n++;
-	return copy(header, &j->headers[n]);
+	return courier_job_add_header(j, header);
 }
 
 void courier_set_tracer(struct courier *c, struct tracer *tracer)
@@ -379,7 +297,7 @@ void courier_set_tracer(struct courier *c, struct tracer *tracer)
 	c->tracer = tracer;
 }
 
-static int enqueue(struct courier *c, struct job *j)
+static int enqueue(struct courier *c, struct courier_job *j)
 {
 	int r = 0;
 
@@ -396,25 +314,35 @@ static int enqueue(struct courier *c, struct job *j)
 	return r;
 }
 
-int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done, void *user)
+int courier_open(struct courier *c, const struct courier_request *req, courier_fn *done, void *user,
+		 struct courier_job **ret)
 {
-	struct job *j;
-	int r = courier_check_url(req->url, NULL);
+	_cleanup_(courier_job_free_p) struct courier_job *j = NULL;
+	int r = courier_job_create(req, &j);
 
 	if (r < 0)
 		return r;
-	j = calloc(1, sizeof(*j));
-	if (!j)
-		return -ENOMEM;
-	list_init(&j->node);
+	j->courier = c;
 	j->done = done;
 	j->user = user;
-	r = fill(j, req);
-	if (r == 0)
-		r = begin_span(c, req, j);
+	r = begin_span(c, req, j);
 	if (r == 0)
 		r = enqueue(c, j);
 	if (r < 0)
-		job_free(j);
-	return r;
+		return r;
+	*ret = TAKE(j);
+	return 0;
+}
+
+int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done, void *user)
+{
+	struct courier_job *ignored;
+
+	return courier_open(c, req, done, user, &ignored);
+}
+
+void courier_cancel(struct courier *c, struct courier_job *job)
+{
+	atomic_store(&job->is_cancelled, true);
+	(void)eventfd_write(c->bell, 1);
 }

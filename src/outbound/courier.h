@@ -11,34 +11,49 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-struct courier; /* opaque */
+struct courier;     /* opaque */
+struct courier_job; /* opaque: one request under way */
 struct loop;
 struct trace_context;
 struct tracer;
 
 #define COURIER_MAX 2304u /* under way: more than all webhooks, so that others always can */
 #define COURIER_URL_MAX 2048u
-#define COURIER_HEADERS_MAX 8u
+#define COURIER_HEADERS_MAX 96u
+#define COURIER_WANT_MAX 4u
+#define COURIER_PIECE_MAX (1u << 20) /* waiting to be told; above, the server is held back */
+
+struct courier_answer;
 
 struct courier_request { /* copied */
 	const char *method;
-	const char *url;            /* all of it: http or https, without user and fragment */
+	const char *url;     /* all of it: http or https, without user and fragment */
+	const char *server;  /* where it goes, as url_parse() takes it; url is the target then; or
+				NULL */
+	const char *ca_file; /* certificates to trust; NULL: the system's */
 	const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
+	const char *const *want;    /* headers of the answer that matter, NULL-terminated; borrowed,
+				       outlives the request; or NULL */
 	const char *type;           /* of the body; NULL: none */
 	const void *body;           /* NULL: none */
 	size_t body_len;
 	size_t max; /* bytes of the answer; above, it has failed */
+	/* The body of a 2xx answer as it comes, on the loop; all that is set in the answer yet are
+	 * its status and headers. NULL: it is collected. */
+	void (*data)(void *user, const struct courier_answer *a, const void *data, size_t n);
 	uint32_t timeout_ms;
+	uint32_t stall_ms;                 /* see httpc/httpc.h */
 	bool public_only;                  /* see httpc/guard.h */
 	const struct trace_context *trace; /* what it is a part of; NULL: of nothing else */
 	bool is_untraced;                  /* no span, no header */
 };
 
-struct courier_answer { /* borrowed for the callback */
-	int r;          /* 0 with a 2xx answer, else -errno and err */
-	int status;     /* 0: there was no answer */
-	struct buf body;
-	int64_t max_age_s;     /* of Cache-Control; -1: not said */
+struct courier_answer {                        /* borrowed for the callback */
+	int r;                                 /* 0 with a 2xx answer, else -errno and err */
+	int status;                            /* 0: there was no answer */
+	struct buf body;                       /* also of one that says no: its first 64 KiB */
+	const char *headers[COURIER_WANT_MAX]; /* in the order of `want`; NULL: it has none */
+	int64_t max_age_s;                     /* of Cache-Control; -1: not said */
 	int64_t retry_after_s; /* of Retry-After, when it is a number; -1: not said */
 	struct err err;
 };
@@ -56,5 +71,10 @@ void courier_set_tracer(struct courier *c, struct tracer *tracer);
 /* 0: done comes once, on the loop. -EAGAIN: too many wait; -EINVAL: no address; -ENOMEM. */
 int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done,
 		 void *user);
+/* The same, and *ret can be given to courier_cancel() until done has been called. */
+int courier_open(struct courier *c, const struct courier_request *req, courier_fn *done, void *user,
+		 struct courier_job **ret);
+/* It is cut off, and nobody is called back; also from within its own data(). */
+void courier_cancel(struct courier *c, struct courier_job *job);
 /* Whether courier_send() would take the address. */
 int courier_check_url(const char *url, struct err *err);

@@ -1,7 +1,9 @@
 #include "outbound/courier.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "check.h"
@@ -18,6 +20,10 @@ struct rig {
 	unsigned told, wanted;
 	int r, status;
 	char text[240];
+	char header[64];  /* the first that was wanted */
+	struct buf heard; /* of the body */
+	size_t largest;   /* of its pieces */
+	struct courier_job *job;
 };
 
 static void too_long(void *user)
@@ -45,6 +51,7 @@ static int teardown(void **state)
 	g->courier = courier_free(g->courier);
 	g->limit = loop_timer_free(g->limit);
 	g->loop = loop_free(g->loop);
+	buf_done(&g->heard);
 	return 0;
 }
 
@@ -159,6 +166,120 @@ static void so_many_are_under_way_and_no_more(void **state)
 	wait_for(g, COURIER_MAX + 1);
 }
 
+static const char *const want[] = { "X-Kind", NULL };
+
+static void heard(void *user, const struct courier_answer *a, const void *data, size_t n)
+{
+	struct rig *g = user;
+
+	g->status = a->status;
+	assert_int_equal(str_copy(g->header, sizeof(g->header), a->headers[0]), 0);
+	assert_int_equal(buf_append(&g->heard, data, n), 0);
+	g->largest = n > g->largest ? n : g->largest;
+	if (g->job && g->heard.len >= 3) { /* enough: the rest is not wanted */
+		courier_cancel(g->courier, TAKE(g->job));
+		loop_stop(g->loop);
+	}
+}
+
+static void a_body_is_told_as_it_comes(void **state)
+{
+	struct rig *g = *state;
+	struct http_step step = { .answer = "HTTP/1.1 200 OK\r\nX-Kind: stream\r\nConnection: "
+					    "close\r\n\r\none",
+				  .more = "two",
+				  .more_after_ms = 20 };
+	struct http_rig server;
+	struct courier_request req;
+
+	http_rig_start(&server, &step, 1);
+	req = to(server.url);
+	req.want = want;
+	req.data = heard;
+	assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	wait_for(g, 1);
+	assert_int_equal(g->r, 0);
+	assert_string_equal(g->header, "stream");
+	assert_string_equal(buf_str(&g->heard), "onetwo");
+	http_rig_done(&server);
+}
+
+static void what_is_cut_off_is_not_heard_of_again(void **state)
+{
+	struct rig *g = *state;
+	struct http_step step = { .answer = "HTTP/1.1 200 OK\r\nX-Kind: stream\r\n\r\none",
+				  .read_more = 1 }; /* until we have left */
+	struct http_rig server;
+	struct courier_request req;
+
+	http_rig_start(&server, &step, 1);
+	req = to(server.url);
+	req.want = want;
+	req.data = heard;
+	assert_int_equal(courier_open(g->courier, &req, never, g, &g->job), 0);
+	loop_timer_start(g->limit, 60000, 0);
+	loop_run(g->loop);
+	loop_timer_stop(g->limit);
+	http_rig_stop(&server); /* the connection is closed, or this would wait */
+	http_rig_done(&server);
+	assert_string_equal(buf_str(&g->heard), "one");
+}
+
+static void a_server_that_is_faster_than_the_loop_is_held_back(void **state)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nX-Kind: a\r\nConnection: close\r\n\r\n";
+	const size_t n = 6 * COURIER_PIECE_MAX;
+	struct rig *g = *state;
+	char *bytes = calloc(1, n);
+	struct http_step step = { .answer = head, .more = bytes, .more_len = n };
+	struct http_rig server;
+	struct courier_request req;
+
+	assert_non_null(bytes);
+	http_rig_start(&server, &step, 1);
+	req = to(server.url);
+	req.want = want;
+	req.data = heard;
+	assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	(void)usleep(200000); /* all of it would be there by now */
+	wait_for(g, 1);
+	assert_int_equal(g->r, 0);
+	assert_int_equal(g->heard.len, n);
+	assert_true(g->largest < COURIER_PIECE_MAX + (1u << 20));
+	http_rig_done(&server);
+	free(bytes);
+}
+
+static void refused(void *user, const struct courier_answer *a)
+{
+	struct rig *g = user;
+
+	assert_int_equal(str_copy(g->header, sizeof(g->header), a->headers[0]), 0);
+	assert_int_equal(buf_append(&g->heard, a->body.data, a->body.len), 0);
+	done(user, a);
+}
+
+static void a_refusal_is_told_with_all_that_it_says(void **state)
+{
+	struct rig *g = *state;
+	struct http_step step = { .answer = "HTTP/1.1 401 No\r\nX-Kind: no\r\nContent-Length: 4"
+					    "\r\nConnection: close\r\n\r\nwhy?" };
+	struct http_rig server;
+	struct courier_request req;
+
+	http_rig_start(&server, &step, 1);
+	req = to(server.url);
+	req.want = want;
+	req.data = heard; /* is not called */
+	assert_int_equal(courier_send(g->courier, &req, refused, g), 0);
+	wait_for(g, 1);
+	assert_int_equal(g->r, -EACCES);
+	assert_int_equal(g->status, 401);
+	assert_string_equal(g->header, "no");
+	assert_string_equal(buf_str(&g->heard), "why?");
+	http_rig_done(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +289,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(addresses_that_are_none_are_refused_at_once, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(so_many_are_under_way_and_no_more, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_body_is_told_as_it_comes, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_cut_off_is_not_heard_of_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_server_that_is_faster_than_the_loop_is_held_back,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_refusal_is_told_with_all_that_it_says, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,36 @@ static void an_id_with_a_nul_is_passed_over(void **state)
 	sse_reader_done(&r);
 }
 
+static void the_pause_before_the_next_connection_is_kept(void **state)
+{
+	static const struct {
+		const char *in;
+		int64_t ms;
+	} rows[] = {
+		{ "data: a\n\n", -1 },
+		{ "retry: 500\n\n", 500 },
+		{ "retry: 0\n", 0 },
+		{ "retry: 1\nretry: 2\n", 2 },
+		{ "retry: -1\n", -1 },
+		{ "retry: 1s\n", -1 },
+		{ "retry:\n", -1 },
+		{ "retry: 99999999999999999999999\n", -1 },
+		{ "retry: 7\nretry: x\n", 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct sse_reader r;
+		struct log l = { 0 };
+
+		sse_reader_init(&r, 1000);
+		assert_int_equal(feed(&r, rows[i].in, &l), 0);
+		assert_int_equal(r.retry_ms, rows[i].ms);
+		sse_reader_done(&r);
+		buf_done(&l.text);
+	}
+}
+
 static void every_length_has_its_limit(void **state)
 {
 	char id[SSE_ID_MAX + 32], name[SSE_NAME_MAX + 32];
@@ -137,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_come_out_however_the_bytes_come_in),
 		cmocka_unit_test(an_id_with_a_nul_is_passed_over),
+		cmocka_unit_test(the_pause_before_the_next_connection_is_kept),
 		cmocka_unit_test(every_length_has_its_limit),
 		cmocka_unit_test(the_reader_of_events_can_end_it),
 	};
