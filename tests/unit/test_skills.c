@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
@@ -171,9 +172,10 @@ static void lengths_are_counted_in_characters_and_bounded(void **state)
 	char *at = text;
 
 	(void)state;
-	at += sprintf(at, "---\nname: a\ndescription: ");
-	for (unsigned i = 0; i < SKILL_ABOUT_MAX; i++)
-		at += sprintf(at, "ü");
+	memcpy(at, "---\nname: a\ndescription: ", 25);
+	at += 25;
+	for (unsigned i = 0; i < SKILL_ABOUT_MAX; i++, at += 2)
+		memcpy(at, "\xc3\xbc", 2);
 	memcpy(at, "\n---\n", 6);
 	assert_int_equal(front(text, "a", a, &f, &err), 0);
 	assert_int_equal(strlen(f.about), 2 * SKILL_ABOUT_MAX);
@@ -362,16 +364,17 @@ static void all_skills_together_are_bounded(void **state)
 
 static void deep_and_odd_names_are_left_out(void **state)
 {
-	char path[256] = "a";
+	_cleanup_(buf_done) struct buf path = { 0 };
 	struct rig g;
 
 	(void)state;
 	rig_open(&g);
 	put(&g, "a/SKILL.md", HEAD("a"));
+	(void)buf_putc(&path, 'a');
 	for (unsigned i = 0; i < SKILL_LEVELS_MAX; i++)
-		(void)strncat(path, "/d", sizeof(path) - strlen(path) - 1);
-	(void)strncat(path, "/f", sizeof(path) - strlen(path) - 1);
-	put(&g, path, "");
+		(void)buf_puts(&path, "/d");
+	(void)buf_puts(&path, "/f");
+	put(&g, buf_str(&path), "");
 	refuse(&g, "nested more than 16 deep");
 	rig_close(&g);
 	rig_open(&g);
