@@ -18,6 +18,7 @@ static void resume_all(struct guest *g)
 	kept_resume_all(g);
 	relay_resume_all(g);
 	door_resume_all(g);
+	bridge_resume(g);
 }
 
 /* Everything that belongs to the connection ends with it. */
@@ -28,6 +29,7 @@ static void lose(struct guest *g)
 	conn_init(&g->conn, -1);
 	relay_lose_client(g);
 	door_free_all(g);
+	bridge_lose_client(g);
 	kept_rewind_all(g);
 	exec_lose_client(g);
 }

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/list.h"
+#include "guest/bridge.h"
 #include "guest/conn.h"
 #include "guest/deadline.h"
 #include "guest/in.h"
@@ -43,6 +44,7 @@ struct guest {
 	struct list deadlines;
 	struct pace pace;
 	struct sudo sudo;
+	struct bridge bridge;
 	size_t n_execs, n_lingering, n_kept, n_relays, n_doors;
 	uint64_t next_mark;
 	int why_code; /* an interpreter does not wait as it should: positive errno */

@@ -16,7 +16,7 @@ struct request {
 static bool is_id_free(struct guest *g, uint32_t id)
 {
 	return id != 0 && !exec_find(g, id) && !relay_find(g, id) && !kept_find(g, id) &&
-	       !door_find(g, id);
+	       !door_find(g, id) && !bridge_has(g, id);
 }
 
 static int on_exec(struct request *q)
@@ -67,9 +67,17 @@ static int on_connect(struct request *q)
 	return on_door(q, G_CONNECT, door_connect);
 }
 
+static void listen_there(struct guest *g, uint32_t id, const struct guest_connect *c)
+{
+	if (c->address == ADDRESS_UNIX)
+		bridge_listen(g, id, c);
+	else
+		door_listen(g, id, c);
+}
+
 static int on_listen(struct request *q)
 {
-	return on_door(q, G_LISTEN, door_listen);
+	return on_door(q, G_LISTEN, listen_there);
 }
 
 static int on_stdin(struct request *q)
@@ -144,6 +152,8 @@ static int on_cancel(struct request *q)
 		exec_cancel(x);
 	if (d)
 		door_cancel(d);
+	if (bridge_has(q->guest, q->id))
+		bridge_cancel(q->guest);
 	return r ? relay_cancel(r) : 0;
 }
 

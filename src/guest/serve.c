@@ -40,7 +40,7 @@ static void reap(struct guest *g)
 	while (n < REAP_AT_ONCE && (pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		n++;
 		if (!exec_reaped(g, pid, status, &used) && !relay_reaped(g, pid) &&
-		    !sudo_reaped(g, pid))
+		    !sudo_reaped(g, pid) && !bridge_reaped(g, pid))
 			warm_reaped(&g->warm, pid);
 	}
 	g->must_reap_more = pid > 0;
@@ -196,6 +196,7 @@ static void init(struct guest *g, int sock)
 	list_init(&g->doors);
 	list_init(&g->deadlines);
 	sudo_init(g);
+	bridge_init(g);
 	pace_open(&g->pace);
 }
 
@@ -206,6 +207,7 @@ static void done(struct guest *g)
 	relay_free_all(g);
 	door_free_all(g);
 	sudo_done(g);
+	bridge_done(g);
 	warm_done(&g->warm);
 	tree_close(&g->tree);
 	client_done(g);

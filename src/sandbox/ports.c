@@ -351,8 +351,9 @@ struct port_use {
 	uint32_t op; /* while it is being made; 0: it is */
 	bool is_busy;
 	bool is_listener, is_up;
-	int fd;         /* owned: came, and done() has not */
-	uint64_t bytes; /* that are counted */
+	const char *path; /* borrowed for the first call: where a listener is, if at no port */
+	int fd;           /* owned: came, and done() has not */
+	uint64_t bytes;   /* that are counted */
 	const struct port_use_ops *ops;
 	void *user;
 };
@@ -448,7 +449,7 @@ static const struct guest_callbacks callbacks = { .socket = on_socket,
 
 static int dial(struct port_use *u, struct err *err)
 {
-	struct guest_connect c = { .port = u->port, .address = u->address };
+	struct guest_connect c = { .port = u->port, .address = u->address, .path = u->path };
 	int r;
 
 	if (!u->sb->guest)
@@ -513,6 +514,20 @@ int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
 		struct port_use **ret, struct err *err)
 {
 	struct port_use like = { .sb = sb, .is_listener = true, .ops = ops, .user = user };
+	int r = sandbox_check_usable(sb, err);
+
+	return r < 0 ? r : use_begin(sb, &like, ret, err);
+}
+
+int port_listen_at(struct sandbox *sb, const char *path, const struct port_use_ops *ops, void *user,
+		   struct port_use **ret, struct err *err)
+{
+	struct port_use like = { .sb = sb,
+				 .address = ADDRESS_UNIX,
+				 .is_listener = true,
+				 .path = path,
+				 .ops = ops,
+				 .user = user };
 	int r = sandbox_check_usable(sb, err);
 
 	return r < 0 ? r : use_begin(sb, &like, ret, err);

@@ -48,6 +48,9 @@ struct port_use_ops {
  * connection that a program makes to it, until port_use_end(). */
 int port_listen(struct sandbox *sb, const struct port_use_ops *ops, void *user,
 		struct port_use **ret, struct err *err);
+/* The same on a Unix socket of the box's user at this path, of which a box has one. */
+int port_listen_at(struct sandbox *sb, const char *path, const struct port_use_ops *ops, void *user,
+		   struct port_use **ret, struct err *err);
 /* To 127.0.0.1, or ::1 if nothing listens there. Whether the port is exposed is not asked. -EBUSY:
  * the sandbox is paused or ending; -EAGAIN. */
 int port_dial(struct sandbox *sb, uint16_t port, const struct port_use_ops *ops, void *user,

@@ -249,18 +249,29 @@ long guest_put_connect(void *data, size_t cap, uint16_t type, uint32_t id,
 	wire_begin(&w, data, cap, type, id);
 	wr_u16(&w, c->port);
 	wr_u8(&w, c->address);
+	if (c->address == ADDRESS_UNIX)
+		wr_str(&w, c->path);
 	return wire_finish(&w);
+}
+
+static bool is_connect_good(const struct guest_connect *c, uint16_t type)
+{
+	if (c->address == ADDRESS_UNIX)
+		return type == G_LISTEN && c->port == 0 && c->path[0] == '/';
+	return c->address < ADDRESS_COUNT && (c->port != 0 || type == G_LISTEN);
 }
 
 int guest_get_connect(struct rd *r, uint16_t type, struct guest_connect *ret)
 {
-	struct guest_connect c;
+	struct guest_connect c = { .path = "" };
 	int n;
 
 	c.port = rd_u16(r);
 	c.address = rd_u8(r);
+	if (c.address == ADDRESS_UNIX)
+		c.path = rd_str(r);
 	n = rd_end(r);
-	if (n == 0 && (c.address >= ADDRESS_COUNT || (c.port == 0 && type != G_LISTEN)))
+	if (n == 0 && !is_connect_good(&c, type))
 		n = -EINVAL;
 	if (n == 0)
 		*ret = c;

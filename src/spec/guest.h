@@ -273,13 +273,25 @@ struct guest_file {
 	size_t sources_len;
 };
 
-enum guest_address { ADDRESS_V4, ADDRESS_V6, ADDRESS_COUNT }; /* 127.0.0.1, ::1 */
+enum guest_address {
+	ADDRESS_V4,   /* 127.0.0.1 */
+	ADDRESS_V6,   /* ::1 */
+	ADDRESS_UNIX, /* G_LISTEN only: a socket of the box's user at a path, one in a box; what
+			 comes out is TCP all the same */
+	ADDRESS_COUNT
+};
+
+/* Where a box has its way to tools outside, if it has one: a socket and what is made for it. What
+ * every root holds of it (launch/template_etc.c) leads here. */
+#define GUEST_TOOLS_DIR "/dev/shm/holt"
+#define GUEST_TOOLS_SOCKET GUEST_TOOLS_DIR "/tools.sock"
 
 /* The box's own loopback, nothing else: what else there may be in its network is not ours to reach.
  */
 struct guest_connect {
 	uint16_t port;
-	uint8_t address; /* enum guest_address */
+	uint8_t address;  /* enum guest_address */
+	const char *path; /* of ADDRESS_UNIX, whose port is 0; else not looked at */
 };
 
 enum guest_entry_type { ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK, ENTRY_OTHER };

@@ -79,6 +79,7 @@ static long again_door(struct rd *r, uint16_t type)
 	if (n < 0)
 		return n;
 	MUST(c.address < ADDRESS_COUNT && (c.port > 0 || type == G_LISTEN));
+	MUST(c.address != ADDRESS_UNIX || (type == G_LISTEN && c.path[0] == '/'));
 	return guest_put_connect(again, sizeof(again), type, 1, &c);
 }
 
