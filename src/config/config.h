@@ -49,6 +49,7 @@ struct config {
 	bool metrics_public;
 	bool e2b_public_ports;
 	const char *domain; /* of ports by host name; NULL: none */
+	const char *public_url; /* what clients reach us by; NULL: as they say */
 	uint64_t port_answer_ms, port_idle_ms;
 	/* of packages: the index, and further hosts that it names; none: not configured */
 	struct config_list registry_pip, registry_npm, registry_cargo, registry_go;
@@ -87,9 +88,12 @@ struct config {
 	uint64_t sandbox_timeout_ms, sandbox_timeout_max_ms, sandbox_idle_timeout_ms;
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
 	uint64_t output_keep_bytes, max_output_bytes;
+	uint64_t mcp_output_bytes; /* of each stream of a tool's result */
+	uint64_t mcp_resume_ms; /* how long what was cut off waits for its client */
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
 	const char *images_dir; /* NULL: none */
+	const char *skills_dir; /* NULL: "skills" in state_dir */
 	uint64_t image_max_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
 	/* every user that has no other ones; 0: no limit */

@@ -1,4 +1,4 @@
-/* Percent-decoding, strict. Inside of net/. */
+/* Percent-decoding, strict. */
 #pragma once
 
 #include <stdbool.h>

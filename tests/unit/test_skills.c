@@ -19,6 +19,7 @@
 #include "fault.h"
 #include "loop/loop.h"
 #include "tools/media_type.h"
+#include "tools/skill_uri.h"
 #include "tools/skills.h"
 
 #define HEAD(name) "---\nname: " name "\ndescription: what " name " is for\n---\n# Body\n"
@@ -533,6 +534,34 @@ static void file_types_go_by_the_end_of_the_name(void **state)
 	assert_string_equal(media_type("x.png"), "image/png");
 }
 
+static void an_address_leads_back_to_its_file_in_any_spelling(void **state)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char text[SKILL_URI_MAX], longest[SKILL_URI_MAX + 1];
+	const char *name = NULL, *path = NULL;
+
+	(void)state;
+	assert_int_equal(skill_uri(&b, "a-b", "d/Q&A \xc3\xbc%.md"), 0);
+	assert_string_equal(buf_str(&b), "skill://a-b/d/Q%26A%20%C3%BC%25.md");
+	assert_int_equal(skill_uri_read(buf_str(&b), text, &name, &path), 0);
+	assert_string_equal(name, "a-b");
+	assert_string_equal(path, "d/Q&A \xc3\xbc%.md");
+	assert_int_equal(skill_uri_read("skill://a/Q&A", text, &name, &path), 0);
+	assert_string_equal(path, "Q&A");
+	assert_int_equal(skill_uri_read("skill://a", text, &name, &path), 0);
+	assert_string_equal(path, "");
+	assert_int_equal(skill_uri_read("file:///etc/passwd", text, &name, &path), -EINVAL);
+	assert_int_equal(skill_uri_read("skill://a/b%00c", text, &name, &path), -EINVAL);
+	assert_int_equal(skill_uri_read("skill://a/b%2", text, &name, &path), -EINVAL);
+	assert_int_equal(skill_uri_read("skill://a/b?c", text, &name, &path), -EINVAL);
+	memset(longest, 'a', sizeof(longest));
+	memcpy(longest, SKILL_SCHEME, strlen(SKILL_SCHEME));
+	longest[SKILL_URI_MAX] = '\0';
+	assert_int_equal(skill_uri_read(longest, text, &name, &path), -EINVAL);
+	longest[SKILL_URI_MAX - 1] = '\0';
+	assert_int_equal(skill_uri_read(longest, text, &name, &path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +581,7 @@ int main(void)
 		cmocka_unit_test(equal_folders_make_equal_sums),
 		cmocka_unit_test(a_reading_without_memory_fails_and_leaves_nothing),
 		cmocka_unit_test(a_change_is_seen_and_told_and_an_old_set_stays_whole),
+		cmocka_unit_test(an_address_leads_back_to_its_file_in_any_spelling),
 		cmocka_unit_test(file_types_go_by_the_end_of_the_name),
 	};
 
