@@ -9,6 +9,8 @@ struct err;
 struct loop;
 struct skills; /* opaque */
 
+#define SKILLS_FOLDER "skills" /* where they are unless told otherwise: in state_dir */
+
 /* dir need not be there (yet). */
 int skills_create(struct loop *loop, const char *dir, struct skills **ret, struct err *err);
 struct skills *skills_free(struct skills *s); /* takes NULL, returns NULL */
