@@ -20,6 +20,7 @@ struct events;
 struct http_request;
 struct jwks_source;
 struct loop;
+struct mcp_server;
 struct metrics;
 struct sandboxes;
 struct secret;
@@ -41,6 +42,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 	struct tracer *tracer;    /* NULL: no traces */
 	struct webhooks *webhooks;
+	struct mcp_server *mcp; /* behind mcp's door; NULL: there is none */
 	const struct api_door *const *doors; /* beside our own, ended by NULL; NULL: none */
 	const struct secret *secret; /* what tokens of sandboxes are made with; NULL: none are good
 				      */

@@ -62,7 +62,9 @@ struct mcp_request {
 	struct jv answers; /* to what was asked of the client for this request; absent: none */
 	const char *state; /* what mcp_asks() was given then; "" */
 	struct list asks;  /* struct tool_ask: what is being asked; see mcp_asks() */
-	size_t n_asked;    /* of the legacy era: questions that are open */
+	struct list asked; /* of the legacy era: what was asked (ask.c) */
+	size_t n_asked;    /* of these: not answered yet */
+	struct jv_doc *answers_doc; /* owned; NULL */
 	/* The handler's. Called once when the client does not want it any more: the handler ends
 	 * what it does and then calls mcp_drop(), now or later. NULL: the request goes at once. */
 	void (*cancelled)(struct mcp_request *q);
@@ -88,11 +90,15 @@ extern const char *const mcp_levels[]; /* "debug" ... "emergency"; ended by NULL
 /* The members of the result go in between. */
 struct jw *mcp_result_begin(struct mcp_request *q);
 void mcp_result_end(struct mcp_request *q);
+/* The same with another type than "complete", which only the modern era knows. */
+void mcp_result_end_as(struct mcp_request *q, const char *type);
 void mcp_result_empty(struct mcp_request *q); /* {} */
 void mcp_fail(struct mcp_request *q, long code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* data is JSON. */
 void mcp_fail_data(struct mcp_request *q, long code, const char *text, const char *data);
+/* -32021: the client has not declared this (enum tool_input | enum mcp_client). */
+void mcp_fail_client(struct mcp_request *q, unsigned missing);
 void mcp_drop(struct mcp_request *q); /* of one that was cancelled: no answer */
 /* Needs answers of the client first: the list of asks is struct tool_ask in q's arena, in q->asks.
  * The handler is called again, with q->answers and q->state: in the legacy era when the client has
@@ -107,6 +113,8 @@ void mcp_notice_end(struct mcp_request *q);
 void mcp_progress(struct mcp_request *q, double at, double total, const char *text);
 /* level by name; json: any value. Below the client's level nothing is told. */
 void mcp_log(struct mcp_request *q, const char *level, const char *logger, const char *json);
+/* Lets go of the connection; the client comes back for the rest in so many ms. Legacy only. */
+void mcp_part(struct mcp_request *q, unsigned retry_ms);
 bool mcp_has_progress(const struct mcp_request *q); /* the client wants to hear of it */
 
 /* ---- what there is to offer ---- */
@@ -157,9 +165,13 @@ enum mcp_change {
 };
 /* Tells everybody who wants to know. */
 void mcp_server_changed(struct mcp_server *s, enum mcp_change what);
-void mcp_server_updated(struct mcp_server *s, const char *uri); /* to those who subscribed to it */
+/* To those of this owner who subscribed to it. */
+void mcp_server_updated(struct mcp_server *s, const char *owner, const char *uri);
+/* To those of this owner (NULL: anybody) who listen and whose filter's list `filter` names `value`:
+ * write() writes the members of the notification's params. Modern only. */
+void mcp_server_tell(struct mcp_server *s, const char *owner, const char *filter, const char *value,
+		     const char *method, void (*write)(void *user, struct jw *w), void *user);
 
-/* What the door is made of (http.c): the doors of this server, ended by NULL. */
+/* The door: the api's deps.mcp is the server behind it. */
 struct api_door;
 extern const struct api_door mcp_door;
-/* The server of a call: the daemon gives it to the api as deps.mcp. */

@@ -47,6 +47,8 @@ void tools_call(struct tool_call *t, const struct tool *tool, struct jv argument
 void tools_cancel(struct tool_call *t);
 /* Nobody waits any more, and it goes on: done() does not come. Only of one with an execution_id. */
 void tools_leave(struct tool_call *t);
+/* The process ends: lets go of everything at once; what runs goes on, and done() does not come. */
+void tools_drop(struct tool_call *t);
 void tool_call_done(struct tool_call *t); /* frees its buffers */
 
 /* The end of an execution as `exec` tells it, for whoever asks later: fills content and structured

@@ -1,0 +1,12 @@
+#include "mcp/handlers.h"
+#include "mcp/server_impl.h"
+
+void mcp_prompts_list(struct mcp_request *q)
+{
+	mcp_fail(q, RPC_NO_METHOD, "there is no method %s", q->method);
+}
+
+void mcp_prompts_get(struct mcp_request *q)
+{
+	mcp_fail(q, RPC_NO_METHOD, "there is no method %s", q->method);
+}
