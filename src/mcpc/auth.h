@@ -1,5 +1,6 @@
-/* How a server over HTTP is told who we are: OAuth (oauth.h) with its requests made by the courier.
- * One for each server, shared by all requests to it. On the loop. */
+/* How a server over HTTP is told who we are: OAuth (oauth.h), with its requests made by the
+ * courier. One for each server, shared by all requests to it: whoever is refused while a token is
+ * on its way waits for that one. On the loop. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,16 +8,15 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/list.h"
+#include "mcpc/http.h"
 #include "mcpc/oauth.h"
 
 struct courier;
 struct loop;
-struct mcpc_auth; /* opaque */
 
-#define MCPC_AUTH_TRIES 3u /* how often one request may be repeated for it */
 #define MCPC_AUTH_WAITS_MAX 512u
-#define MCPC_AUTH_FETCH_MS 15000u /* of each request to an authorization server */
+#define MCPC_AUTH_FETCH_MS 15000u  /* of each request to an authorization server */
+#define MCPC_AUTH_LOGIN_MS 600000u /* that somebody may take with a browser */
 
 struct mcpc_auth_options {
 	struct loop *loop; /* borrowed, as is the courier */
@@ -25,35 +25,30 @@ struct mcpc_auth_options {
 	/* What has to outlast us has changed: JSON with tokens in it, for mcpc_auth_load(). May be
 	 * NULL. */
 	void (*keep)(void *user, const char *json);
-	/* Somebody has to open this address and come back with mcpc_auth_redirected(). NULL:
-	 * nobody can, and only what needs no browser is done. */
+	/* Somebody has to open this address, and mcpc_auth_redirected() follows. NULL: nobody
+	 * can, unless they begin with mcpc_auth_login(). */
 	void (*open)(void *user, const char *url);
 	void *user;
 };
 
 int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err);
-/* Waits are forgotten. Takes NULL, returns NULL. */
+/* Who waits is forgotten. Takes NULL, returns NULL. */
 struct mcpc_auth *mcpc_auth_free(struct mcpc_auth *a);
 CLEANUP_FUNC(struct mcpc_auth *, mcpc_auth_free)
 /* What keep() was given once. -EINVAL leaves it as it was. */
 int mcpc_auth_load(struct mcpc_auth *a, const char *json, struct err *err);
 
-/* "Authorization: Bearer ...", borrowed until the loop's next turn, or NULL: there is none (any
- * more). *ret_generation is what mcpc_auth_refused() wants to know. */
-const char *mcpc_auth_header(struct mcpc_auth *a, uint64_t *ret_generation);
-
-struct mcpc_auth_wait {
-	struct list node; /* initialised by mcpc_auth_refused() */
-	/* err NULL: the request may be repeated, with the header that there is then. */
-	void (*done)(void *user, const struct err *err);
-	void *user;
-};
-/* A request was refused with 401 or 403 and this WWW-Authenticate (NULL: none). w->done() comes
- * once, never from in here. */
-void mcpc_auth_refused(struct mcpc_auth *a, uint64_t generation, int status, const char *challenge,
-		       struct mcpc_auth_wait *w);
-void mcpc_auth_forget(struct mcpc_auth_wait *w); /* also one that is over, or zeroed */
-/* Begins without a refusal: a person wants to log in. w as above. */
-void mcpc_auth_login(struct mcpc_auth *a, struct mcpc_auth_wait *w);
-/* The browser is back: the query of the address that it came to. -EINVAL: nobody waits for it. */
-int mcpc_auth_redirected(struct mcpc_auth *a, const char *query, struct err *err);
+/* Somebody wants to log in, and can be reached at `redirect`: opened() comes once, with the address
+ * to open or with err. What was under way is given up; who waits for it waits on. */
+int mcpc_auth_login(struct mcpc_auth *a, const char *redirect,
+		    void (*opened)(void *user, const char *url, const struct err *err), void *user,
+		    struct err *err);
+/* The browser is back, with this behind the '?'. done() comes once when there is a token or none.
+ * -EINVAL: that was not asked. */
+int mcpc_auth_redirected(struct mcpc_auth *a, const char *query,
+			 void (*done)(void *user, const struct err *err), void *user,
+			 struct err *err);
+/* Neither opened() nor done() of this user comes any more. */
+void mcpc_auth_leave(struct mcpc_auth *a, void *user);
+/* Whether there is anything to go there with: a token, or what gets one by itself. */
+bool mcpc_auth_is_ready(const struct mcpc_auth *a);

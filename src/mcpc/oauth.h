@@ -47,6 +47,7 @@ CLEANUP_FUNC(struct oauth *, oauth_free)
 
 /* The access token; NULL: none, or used up. */
 const char *oauth_token(const struct oauth *o, int64_t now_s);
+bool oauth_has_tokens(const struct oauth *o); /* one, or what gets one */
 /* What outlasts the process, as JSON; -ENOMEM, -E2BIG. */
 int oauth_save(const struct oauth *o, struct buf *b);
 /* The way back: what there was is replaced. -EINVAL changes nothing. */
@@ -57,7 +58,8 @@ int oauth_load(struct oauth *o, const char *json, size_t n, struct err *err);
 /* A request was refused with this status (401, 403) and WWW-Authenticate (NULL: none), or, with
  * status 0, a person wants to log in. -EACCES: there is no use in trying. */
 int oauth_begin(struct oauth *o, int status, const char *challenge, struct err *err);
-void oauth_set_redirect(struct oauth *o, const char *redirect); /* -> options; NULL: none */
+/* Instead of the one of the options, for what is begun from now on; NULL: that one again. */
+int oauth_set_redirect(struct oauth *o, const char *redirect, struct err *err);
 
 enum oauth_step {
 	OAUTH_IDLE,   /* nothing was begun */

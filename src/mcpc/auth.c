@@ -1,0 +1,355 @@
+#include "mcpc/auth.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "outbound/courier.h"
+
+struct wait {
+	struct list node;
+	void (*done)(void *user, const struct err *err);
+	void *user;
+	struct err err; /* code 0: there is a token */
+};
+
+struct auth {
+	struct mcpc_auth base; /* first: what transports know */
+	struct mcpc_auth_options is;
+	struct oauth *oauth;         /* owned */
+	struct courier_job *job;     /* under way; NULL */
+	struct loop_task step;       /* nobody is called back from inside of their own call */
+	struct loop_timer *patience; /* owned: for whoever has a browser open */
+	struct list waits, told; /* struct wait, owned: for what comes, and with what has come */
+	struct loop_task tell;
+	size_t n_waits;
+	bool is_busy; /* a token is being got */
+	void (*opened)(void *user, const char *url, const struct err *err);
+	void *opened_user;
+};
+
+static struct auth *of(struct mcpc_auth *a)
+{
+	return (struct auth *)(void *)a;
+}
+
+static int64_t now_s(void)
+{
+	return clock_wall_ms() / 1000;
+}
+
+/* ---- telling ---- */
+
+static void keep(struct auth *a)
+{
+	struct buf b = { 0 };
+
+	if (a->is.keep && oauth_save(a->oauth, &b) == 0)
+		a->is.keep(a->is.user, buf_str(&b));
+	if (b.data)
+		explicit_bzero(b.data, b.cap);
+	buf_done(&b);
+}
+
+static void tell_opened(struct auth *a, const char *url, const struct err *err)
+{
+	void (*opened)(void *user, const char *url, const struct err *err) = a->opened;
+
+	a->opened = NULL;
+	if (opened)
+		opened(a->opened_user, url, err);
+}
+
+/* One at a time: whoever is told may ask again, forget others, or free all of this. */
+static void tell(void *user)
+{
+	struct auth *a = user;
+	struct wait *w;
+	struct wait one;
+
+	if (list_is_empty(&a->told))
+		return;
+	w = LIST_ENTRY(a->told.next, struct wait, node);
+	list_remove(&w->node);
+	one = *w;
+	free(w);
+	if (!list_is_empty(&a->told))
+		loop_task_post(a->is.loop, &a->tell);
+	one.done(one.user, one.err.code ? &one.err : NULL);
+}
+
+static void finish(struct auth *a, const struct err *err)
+{
+	loop_timer_stop(a->patience);
+	a->is_busy = false;
+	(void)oauth_set_redirect(a->oauth, NULL, NULL);
+	keep(a);
+	LIST_FOREACH (&a->waits, w, struct wait, node) {
+		w->err = err ? *err : (struct err){ 0 };
+		list_remove(&w->node);
+		list_push_back(&a->told, &w->node);
+	}
+	a->n_waits = 0;
+	loop_task_post(a->is.loop, &a->tell);
+	tell_opened(a, NULL, err);
+}
+
+/* ---- going on ---- */
+
+static void fetched(void *user, const struct courier_answer *answer)
+{
+	struct auth *a = user;
+	struct err err = answer->err;
+
+	a->job = NULL;
+	if (answer->status == 0) /* what a server has said stays out of our errors */
+		oauth_answer(a->oauth, 0, NULL, 0, now_s(), &err);
+	else
+		oauth_answer(a->oauth, answer->status, buf_str(&answer->body), answer->body.len,
+			     now_s(), NULL);
+	loop_task_post(a->is.loop, &a->step);
+}
+
+static int fetch(struct auth *a, const struct oauth_todo *todo)
+{
+	const char *headers[3] = { "Accept: application/json", todo->authorization, NULL };
+	struct courier_request req = { .method = todo->method,
+				       .url = todo->url,
+				       .headers = headers,
+				       .type = todo->type,
+				       .body = todo->body,
+				       .body_len = todo->body_len,
+				       .max = OAUTH_BODY_MAX,
+				       .timeout_ms = MCPC_AUTH_FETCH_MS,
+				       .public_only = todo->public_only };
+
+	return courier_open(a->is.courier, &req, fetched, a, &a->job);
+}
+
+static void step(void *user)
+{
+	struct auth *a = user;
+	struct oauth_todo todo;
+	struct err err = { 0 };
+	int r;
+
+	oauth_todo(a->oauth, &todo);
+	switch (todo.step) {
+	case OAUTH_FETCH:
+		r = fetch(a, &todo);
+		if (r == 0)
+			return;
+		(void)err_sys(&err, r, "oauth");
+		oauth_answer(a->oauth, 0, NULL, 0, now_s(), &err);
+		loop_task_post(a->is.loop, &a->step);
+		return;
+	case OAUTH_OPEN:
+		loop_timer_start(a->patience, MCPC_AUTH_LOGIN_MS, 0);
+		keep(a); /* a registration is in it, perhaps */
+		if (a->opened)
+			tell_opened(a, todo.url, NULL);
+		else if (a->is.open)
+			a->is.open(a->is.user, todo.url);
+		return;
+	case OAUTH_READY:
+		finish(a, NULL);
+		return;
+	case OAUTH_FAILED:
+	case OAUTH_IDLE:
+		err = *todo.err;
+		finish(a, &err);
+		return;
+	}
+}
+
+static void give_up(void *user)
+{
+	struct auth *a = user;
+	struct err err = { 0 };
+
+	(void)err_set(&err, ETIMEDOUT, "nobody has logged in in time");
+	finish(a, &err);
+}
+
+static int begin(struct auth *a, int status, const char *challenge, struct err *err)
+{
+	int r;
+
+	if (a->job)
+		courier_cancel(a->is.courier, a->job);
+	a->job = NULL;
+	loop_timer_stop(a->patience);
+	r = oauth_begin(a->oauth, status, challenge, err);
+	if (r < 0)
+		return r;
+	a->is_busy = true;
+	loop_task_post(a->is.loop, &a->step);
+	return 0;
+}
+
+/* ---- what transports ask ---- */
+
+static const char *token(struct mcpc_auth *base)
+{
+	return oauth_token(of(base)->oauth, now_s());
+}
+
+static int add_wait(struct auth *a, void (*done)(void *user, const struct err *err), void *user)
+{
+	struct wait *w = a->n_waits < MCPC_AUTH_WAITS_MAX ? calloc(1, sizeof(*w)) : NULL;
+
+	if (!w)
+		return -EAGAIN;
+	w->done = done;
+	w->user = user;
+	list_push_back(&a->waits, &w->node);
+	a->n_waits++;
+	return 0;
+}
+
+static size_t drop(struct list *waits, void *user)
+{
+	size_t n = 0;
+
+	LIST_FOREACH (waits, w, struct wait, node) {
+		if (user && w->user != user)
+			continue;
+		list_remove(&w->node);
+		free(w);
+		n++;
+	}
+	return n;
+}
+
+static void forget(struct mcpc_auth *base, void *user)
+{
+	struct auth *a = of(base);
+
+	a->n_waits -= drop(&a->waits, user);
+	(void)drop(&a->told, user);
+}
+
+static int refused(struct mcpc_auth *base, int status, const char *challenge,
+		   void (*done)(void *user, const struct err *err), void *user)
+{
+	struct auth *a = of(base);
+	struct err err = { 0 };
+	int r = a->is_busy ? 0 : begin(a, status, challenge, &err);
+
+	if (r < 0)
+		log_debug("mcp", "%s", err.text);
+	return r < 0 ? r : add_wait(a, done, user);
+}
+
+/* ---- somebody with a browser ---- */
+
+int mcpc_auth_login(struct mcpc_auth *base, const char *redirect,
+		    void (*opened)(void *user, const char *url, const struct err *err), void *user,
+		    struct err *err)
+{
+	struct auth *a = of(base);
+	int r = oauth_set_redirect(a->oauth, redirect, err);
+
+	if (r < 0)
+		return r;
+	if (a->opened) {
+		struct err other = { .code = ECANCELED, .text = "somebody else logs in" };
+
+		tell_opened(a, NULL, &other);
+	}
+	a->opened = opened;
+	a->opened_user = user;
+	r = begin(a, 0, NULL, err);
+	if (r < 0)
+		a->opened = NULL;
+	return r;
+}
+
+int mcpc_auth_redirected(struct mcpc_auth *base, const char *query,
+			 void (*done)(void *user, const struct err *err), void *user,
+			 struct err *err)
+{
+	struct auth *a = of(base);
+	int r = oauth_redirected(a->oauth, query, err);
+
+	if (r < 0)
+		return r;
+	r = done ? add_wait(a, done, user) : 0;
+	loop_task_post(a->is.loop, &a->step);
+	return r < 0 ? err_sys(err, r, "oauth") : 0;
+}
+
+void mcpc_auth_leave(struct mcpc_auth *base, void *user)
+{
+	struct auth *a = of(base);
+
+	forget(base, user);
+	if (a->opened && a->opened_user == user)
+		a->opened = NULL;
+}
+
+/* ---- making one ---- */
+
+bool mcpc_auth_is_ready(const struct mcpc_auth *base)
+{
+	const struct auth *a = (const struct auth *)(const void *)base;
+
+	return a->is.oauth.grant == OAUTH_GRANT_CLIENT || oauth_has_tokens(a->oauth);
+}
+
+int mcpc_auth_load(struct mcpc_auth *base, const char *json, struct err *err)
+{
+	return oauth_load(of(base)->oauth, json, strlen(json), err);
+}
+
+int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err)
+{
+	static const struct mcpc_auth_ops ops = { .token = token,
+						  .refused = refused,
+						  .forget = forget };
+	struct auth *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return err_sys(err, ENOMEM, "oauth");
+	a->base.ops = &ops;
+	a->is = *o;
+	list_init(&a->waits);
+	list_init(&a->told);
+	loop_task_init(&a->tell, tell, a);
+	loop_task_init(&a->step, step, a);
+	r = oauth_create(&o->oauth, &a->oauth, err);
+	if (r == 0) {
+		r = loop_timer_create(o->loop, give_up, a, &a->patience);
+		if (r < 0)
+			(void)err_sys(err, r, "oauth");
+	}
+	if (r < 0) {
+		(void)mcpc_auth_free(&a->base);
+		return r;
+	}
+	*ret = &a->base;
+	return 0;
+}
+
+struct mcpc_auth *mcpc_auth_free(struct mcpc_auth *base)
+{
+	struct auth *a = of(base);
+
+	if (!a)
+		return NULL;
+	if (a->job)
+		courier_cancel(a->is.courier, a->job);
+	loop_task_cancel(&a->step);
+	a->patience = loop_timer_free(a->patience);
+	loop_task_cancel(&a->tell);
+	(void)drop(&a->waits, NULL);
+	(void)drop(&a->told, NULL);
+	a->oauth = oauth_free(a->oauth);
+	free(a);
+	return NULL;
+}
