@@ -48,7 +48,7 @@ struct config {
 	uint64_t max_json_bytes, max_body_bytes, body_timeout_ms;
 	bool metrics_public;
 	bool e2b_public_ports;
-	const char *domain; /* of ports by host name; NULL: none */
+	const char *domain;     /* of ports by host name; NULL: none */
 	const char *public_url; /* what clients reach us by; NULL: as they say */
 	uint64_t port_answer_ms, port_idle_ms;
 	/* of packages: the index, and further hosts that it names; none: not configured */
@@ -89,7 +89,7 @@ struct config {
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
 	uint64_t output_keep_bytes, max_output_bytes;
 	uint64_t mcp_output_bytes; /* of each stream of a tool's result */
-	uint64_t mcp_resume_ms; /* how long what was cut off waits for its client */
+	uint64_t mcp_resume_ms;    /* how long what was cut off waits for its client */
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
 	const char *images_dir; /* NULL: none */

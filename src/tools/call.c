@@ -5,8 +5,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "tools/tool.h"
-#include "tools/toolbox.h"
+#include "tools/impl.h"
 #include "json/jw.h"
 
 void tool_done(struct tool_call *t)
@@ -97,6 +96,16 @@ void tool_link(struct tool_call *t, const char *uri, const char *name, const cha
 void tool_text_structured(struct tool_call *t)
 {
 	tool_text(t, buf_str(&t->structured), t->structured.len);
+}
+
+void tool_end(struct tool_call *t, struct jw *w)
+{
+	int r = jw_end(w);
+
+	if (r < 0)
+		return tool_fail(t, "the result could not be written: %s", strerror(-r));
+	tool_text_structured(t);
+	tool_done(t);
 }
 
 struct jv tool_answer(const struct tool_call *t, const char *key)

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/list.h"
+#include "loop/loop.h"
 #include "json/jv_decode.h"
 
 struct arena;
@@ -36,6 +37,7 @@ enum tool_flag {
 	TOOL_LONG = 1 << 2,      /* may become a task */
 	TOOL_RAW = 1 << 3,    /* takes its arguments as they are (t->raw); .in_json is the schema */
 	TOOL_HIDDEN = 1 << 4, /* only there when its is_there() says so */
+	TOOL_TASK_ONLY = 1 << 5, /* not for a client who knows no tasks */
 };
 
 struct tool {
@@ -68,6 +70,7 @@ enum tool_outcome {
 	TOOL_FAILED,   /* what went wrong is in the content: the model may do better */
 	TOOL_ASKS,     /* it needs answers (asks) before it can go on: it runs again with them */
 	TOOL_NO_INPUT, /* it would have to ask what the client cannot answer: `missing` */
+	TOOL_BROKEN,   /* no fault of the call: an error of the protocol, not of the tool */
 };
 
 struct tool_ask { /* arena */
@@ -95,6 +98,7 @@ struct tool_call { /* the caller's, until done() has returned */
 	const char *home; /* the name of the sandbox that is the caller's own, made when it is first
 			     wanted */
 	unsigned inputs;  /* what can be asked for: enum tool_input */
+	bool is_durable;  /* what runs for it is in the store before anybody hears of it */
 	struct jv answers; /* by the key of what was asked; absent: nothing was yet */
 	const char *state; /* what tool_asks_end() was given then; "": nothing */
 	const struct tool_call_ops *ops;
@@ -106,10 +110,17 @@ struct tool_call { /* the caller's, until done() has returned */
 	/* While something is under way: ends it, really, and calls done() soon. NULL: it cannot be
 	 * cut short. Called by tools_cancel(). */
 	void (*cancel)(struct tool_call *t);
-	void *work;                    /* arena: what it needs on its way */
-	char execution_id[ID_LEN + 1]; /* what runs for it, once it is recorded: its end can be
-					  asked for by others, and later */
-	bool is_new_box;               /* the sandbox was made for this call */
+	void (*leave)(struct tool_call *t); /* with an execution_id: see tools_leave() */
+	void *work;                         /* arena: what it needs on its way */
+	char execution_id[ID_LEN + 1];      /* what runs for it, once it is recorded: its end can be
+					       asked for by others, and later */
+	bool is_new_box;                    /* the sandbox was made for this call */
+	bool is_cold;                       /* and was not one that waited */
+	const char *lost_box; /* arena: the sandbox that the caller had before has ended, and how;
+				 NULL */
+	/* The toolbox's: */
+	struct loop_task soon;
+	bool is_cancelled;
 	/* What came of it: */
 	enum tool_outcome outcome;
 	struct buf content;    /* owned: MCP content blocks, separated by commas; tool_text() ... */
@@ -149,3 +160,5 @@ void tool_progress(struct tool_call *t, double at, double total, const char *tex
 void tool_log(struct tool_call *t, const char *level, const char *json);
 /* The live sandbox of a TOOL_IN_BOX, running; NULL after tool_fail(). Borrowed for this turn. */
 struct sandbox *tool_box(struct tool_call *t);
+/* For a tool's cancel() that has nothing left to wait for: ends the call in the next turn. */
+void tool_cancel_soon(struct tool_call *t);

@@ -43,6 +43,7 @@ static void without_anything_the_defaults_hold(void **state)
 	assert_int_equal(f->c->exec_timeout_ms, 30000);
 	assert_int_equal(f->c->output_keep_bytes, 1 << 20);
 	assert_int_equal(f->c->max_output_bytes, 1 << 30);
+	assert_int_equal(f->c->mcp_output_bytes, 32 << 10);
 	assert_int_equal(f->c->pool_min, 2);
 	assert_int_equal(f->c->pool_max, 16);
 	assert_int_equal(f->c->pool_quiet_ms, 60000);

@@ -1,0 +1,35 @@
+/* What the tools of this folder share; others see tool.h and toolbox.h. */
+#pragma once
+
+#include "tools/toolbox.h"
+#include "json/jv.h"
+
+#define TOOL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define TOOL_PATH_MAX 4096u /* bytes, with the NUL */
+#define TOOL_HOME "/workspace"
+
+struct tools {
+	struct tools_deps deps;
+	const struct tool_table *tables[TOOLS_TABLES_MAX];
+	size_t n_tables;
+	struct jv_doc *nothing; /* owned: {} */
+};
+
+extern const struct tool_table tools_exec_table, tools_code_table, tools_file_table,
+	tools_edit_table, tools_process_table, tools_sandbox_table;
+
+/* ---- toolbox.c ---- */
+
+bool tools_takes_box(const struct tool *tool, bool is_bound);
+const struct jv_field *tools_box_field(void);
+
+/* ---- place.c ---- */
+
+/* The path as the box knows it, in the arena: a relative one begins in TOOL_HOME. NULL after
+ * tool_fail(). */
+const char *tool_path(struct tool_call *t, const char *path);
+/* The sandbox that is meant, if it is still there. Borrowed for this turn. */
+struct sandbox *tool_find_box(const struct tool_call *t);
+/* `structured` is whole: the end, with its text. */
+void tool_end(struct tool_call *t, struct jw *w);
+const char *tool_owner(const struct tool_call *t); /* whose things may be seen; NULL: everybody's */
