@@ -50,8 +50,22 @@ static bool is_domain(const char *s)
 	       s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
 }
 
+/* It is put in front of paths. */
+static bool is_base_url(const char *s)
+{
+	size_t skip = strncmp(s, "https://", 8) == 0 ? 8 : strncmp(s, "http://", 7) == 0 ? 7 : 0;
+	size_t n = strlen(s);
+
+	return skip > 0 && n > skip && s[n - 1] != '/' && !strpbrk(s, " \t\"<>?#\\");
+}
+
 static int check_doors(const struct config *c, struct err *err)
 {
+	if (c->public_url && c->public_url[0] && !is_base_url(c->public_url))
+		return err_set(err, EINVAL,
+			       "public_url %.60s: want one such as https://holt.example, without a "
+			       "slash at its end",
+			       c->public_url);
 	if (c->domain && !is_domain(c->domain))
 		return err_set(err, EINVAL, "domain %.60s: want a name such as box.example",
 			       c->domain);
@@ -104,6 +118,21 @@ static int check_tokens(const struct config *c, struct err *err)
 	return 0;
 }
 
+/* Its rows are programs to start: a file that came with a checkout must not name them. */
+static int check_servers(const struct config *c, struct err *err)
+{
+	size_t n;
+	const struct setting *table = settings_table(&n);
+	const struct config_source *from = &c->sources[settings_find("mcp_servers_file") - table];
+
+	return c->mcp_servers_file && from->local
+		       ? err_set(err, EPERM,
+				 "%.100s: mcp_servers_file is not taken from a file of the working "
+				 "directory: want --mcp-servers-file or HOLT_MCP_SERVERS_FILE",
+				 from->where)
+		       : 0;
+}
+
 static int check_traces(const struct config *c, struct err *err)
 {
 	if (c->otlp_endpoint && strncmp(c->otlp_endpoint, "http://", 7) != 0 &&
@@ -126,6 +155,8 @@ int config_check(const struct config *c, struct err *err)
 		r = check_tokens(c, err);
 	if (r == 0)
 		r = check_traces(c, err);
+	if (r == 0)
+		r = check_servers(c, err);
 	if (r < 0)
 		return r;
 	if (c->sandbox_timeout_ms > c->sandbox_timeout_max_ms)

@@ -200,6 +200,12 @@ static int slurp(int dirfd, const char *path, bool found, struct buf *ret, struc
 	return r < 0 ? err_sys(err, r, "%s", path) : 0;
 }
 
+int config_read_file(const char *path, struct buf *ret, struct err *err)
+{
+	ret->max = CONFIG_FILE_MAX;
+	return slurp(AT_FDCWD, path, false, ret, err);
+}
+
 static void wipe(struct buf *b)
 {
 	if (b->data) /* a key may have stood there */

@@ -14,6 +14,7 @@
 #include "spec/launch.h"
 
 struct arena;
+struct buf;
 struct err;
 struct secret;
 
@@ -92,8 +93,10 @@ struct config {
 	uint64_t mcp_resume_ms;    /* how long what was cut off waits for its client */
 	uint64_t retention_ms;
 	uint64_t max_store_bytes;
-	const char *images_dir; /* NULL: none */
-	const char *skills_dir; /* NULL: "skills" in state_dir */
+	const char *images_dir;       /* NULL: none */
+	const char *skills_dir;       /* NULL: "skills" in state_dir */
+	const char *mcp_servers_file; /* NULL: none */
+	uint64_t mcp_call_timeout_ms, mcp_approval_timeout_ms;
 	uint64_t image_max_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
 	/* every user that has no other ones; 0: no limit */
@@ -138,6 +141,9 @@ CLEANUP_FUNC(struct config *, config_free)
 /* What does not go together, for the daemon: half of TLS, a listener that others reach without TLS,
  * bounds that contradict. -EINVAL. */
 int config_check(const struct config *c, struct err *err);
+/* A file that a setting names, as its own are read: -EPERM when anybody may write it, -E2BIG, ...
+ */
+int config_read_file(const char *path, struct buf *ret, struct err *err);
 /* Whether only this machine can reach the address ("127.0.0.1:80", "[::1]:80", "localhost:80",
  * "unix:/run/holt"). */
 bool config_is_loopback(const char *listen);

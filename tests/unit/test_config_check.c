@@ -73,6 +73,23 @@ static void what_does_not_go_together_is_refused(void **state)
 	}
 }
 
+static void a_file_of_the_working_directory_names_no_servers(void **state)
+{
+	struct config_rig *f = *state;
+
+	config_rig_write(f, "holt.yaml", "mcp_servers_file: servers.json\n");
+	config_rig_load(f);
+	assert_int_equal(config_check(f->c, &f->err), -EPERM);
+	assert_string_equal(f->err.text,
+			    "holt.yaml:1: mcp_servers_file is not taken from a file of the working "
+			    "directory: want --mcp-servers-file or HOLT_MCP_SERVERS_FILE");
+	config_rig_env(f, "HOLT_MCP_SERVERS_FILE=/etc/holt/servers.json");
+	f->err = (struct err){ 0 };
+	config_rig_load(f);
+	assert_int_equal(config_check(f->c, &f->err), 0);
+	assert_string_equal(f->c->mcp_servers_file, "/etc/holt/servers.json");
+}
+
 static void only_this_machine_reaches_loopback(void **state)
 {
 	static const char *const yes[] = { "127.0.0.1:80", "127.9.9.9:0", "[::1]:80",
@@ -177,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_does_not_go_together_is_refused),
+		TEST(a_file_of_the_working_directory_names_no_servers),
 		cmocka_unit_test(only_this_machine_reaches_loopback),
 		TEST(settings_are_shown_with_their_origin_and_without_secrets),
 		cmocka_unit_test(the_table_is_of_one_piece),
