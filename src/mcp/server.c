@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "loop/loop.h"
+#include "mcp/box.h"
 #include "mcp/server_impl.h"
 
 #define TICK_MS 250u
@@ -39,6 +40,7 @@ int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, stru
 	list_init(&s->requests);
 	list_init(&s->sessions);
 	list_init(&s->loose);
+	list_init(&s->watches);
 	s->by_id = map_create(MCP_SESSIONS_MAX + 1);
 	s->ended = map_create(ENDED_MAX);
 	if (!s->by_id || !s->ended)
@@ -67,6 +69,7 @@ struct mcp_server *mcp_server_free(struct mcp_server *s)
 		mcp_cancel(q);
 	}
 	assert(list_is_empty(&s->requests));
+	mcp_box_watches_end(s);
 	while (!list_is_empty(&s->loose))
 		mcp_stream_free(LIST_ENTRY(s->loose.next, struct mcp_stream, node));
 	(void)map_free(s->by_id);

@@ -128,13 +128,29 @@ struct mcp_prompt {
 	void (*get)(struct mcp_request *q, const struct mcp_prompt *p); /* answers */
 };
 
+struct mcp_listing;   /* opaque: resources.c */
+struct mcp_resource { /* as lists have it */
+	const char *uri, *name;
+	const char *title, *about, *type; /* may be NULL */
+	int64_t size;                     /* -1: not known */
+};
+/* Strings live as long as q does. */
+void mcp_listing_add(struct mcp_listing *l, const struct mcp_resource *r);
+void mcp_no_resource(struct mcp_request *q, const char *uri); /* answers: it is not there */
+
 struct mcp_resources {      /* of one scheme */
 	const char *scheme; /* "sandbox://" */
-	/* Objects of resources/list, resources/templates/list; may be NULL. Resources may need to
-	 * be looked up: calls mcp_resources_listed() when it has written its own, now or later. */
-	void (*list)(struct mcp_request *q, struct jw *w, void (*then)(struct mcp_request *q));
+	/* All may be NULL but read. What is there, in any order: */
+	void (*list)(struct mcp_request *q, struct mcp_listing *l);
+	/* Objects of resources/templates/list. */
 	void (*templates)(struct mcp_request *q, struct jw *w);
 	void (*read)(struct mcp_request *q, const char *uri); /* answers */
+	/* What a directory holds: answers. */
+	void (*read_dir)(struct mcp_request *q, const char *uri);
+	/* Somebody wants to hear of changes: mcp_server_updated() from now on, as long as anybody
+	 * does. */
+	void (*watch)(struct mcp_server *s, const struct principal *who, const char *box_id,
+		      const char *uri);
 };
 
 struct mcp_fixtures { /* what tests add; never in what users run */

@@ -81,9 +81,10 @@ struct mcp_server {
 	struct list requests; /* struct mcp_request */
 	struct list sessions; /* struct mcp_session */
 	size_t n_sessions, n_requests;
-	struct map *by_id; /* owned: session id -> struct mcp_session */
-	struct map *ended; /* owned: ids of sessions that have ended -> anything */
-	struct list loose; /* struct mcp_stream: of requests without a session */
+	struct map *by_id;   /* owned: session id -> struct mcp_session */
+	struct map *ended;   /* owned: ids of sessions that have ended -> anything */
+	struct list loose;   /* struct mcp_stream: of requests without a session */
+	struct list watches; /* of files in sandboxes: box_watch.c */
 	size_t kept;
 	struct loop_timer *tick; /* owned */
 	struct buf out;          /* the message that is being written */
