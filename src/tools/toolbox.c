@@ -17,6 +17,7 @@ static const struct tool_table *const own[] = {
 	&tools_exec_table,
 	&tools_code_table,
 	&tools_file_table,
+	&tools_skill_table,
 };
 
 int tools_create(const struct tools_deps *deps, struct tools **ret, struct err *err)

@@ -13,7 +13,7 @@ struct secret;
 struct skills;
 struct store;
 
-#define TOOLS_TABLES_MAX 8u
+#define TOOLS_TABLES_MAX 16u
 
 struct tools_deps { /* all borrowed, outlive the tools */
 	struct loop *loop;
