@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "api/audit.h"
+#include "api/box_auth.h"
 #include "api/build_way.h"
 #include "api/call.h"
 #include "api/feed.h"
@@ -178,10 +179,15 @@ static int check_header(struct api_call *c, const char *token, struct err *err)
 	const char *bearer = http_header(c->http, "Authorization");
 	const char *key = http_header(c->http, "X-API-Key");
 	const char *jwt = token_of(c, bearer, token);
+	const char *box = box_auth_token(bearer, token);
 
 	if (c->door && c->door->authenticate)
 		return c->door->authenticate(c, admit, err);
-	if (jwt && key)
+	if (box_auth_is_signed(c))
+		return box_auth_check_signed(c, err);
+	if (box && !key)
+		return box_auth_check(c, box, err);
+	if ((jwt || box) && key)
 		return err_set(err, EACCES, "a token and an API key were given");
 	if (jwt)
 		return token_check(c, jwt, admit, err);

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "config/config.h"
 #include "net/http.h"
 #include "sandbox/sandbox.h"
 #include "telemetry/metrics.h"
@@ -119,6 +120,25 @@ struct sandbox *call_sandbox(struct api_call *c)
 	if (!sb)
 		problem_status(c, 404, "there is no sandbox '%.64s'", call_param(c, "id"));
 	return sb;
+}
+
+/* A name or address and perhaps a port: what else a Host header may say goes nowhere. */
+static bool host_is_plain(const char *host)
+{
+	return host[0] != '\0' &&
+	       host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789.-_:[]")] == '\0';
+}
+
+const char *call_base(struct api_call *c)
+{
+	const char *url = c->api->deps.config->public_url;
+	const char *host = http_header(c->http, "Host");
+
+	if (url && url[0] != '\0')
+		return url;
+	return arena_printf(http_arena(c->http), "%s://%s", http_is_tls(c->http) ? "https" : "http",
+			    host && host_is_plain(host) ? host : "localhost");
 }
 
 bool call_query(struct api_call *c, const char *name, const char **ret)

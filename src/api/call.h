@@ -87,6 +87,10 @@ bool call_wakes(struct api_call *c, void (*go)(struct api_call *c));
 /* Whether the path names the sandbox that the caller's token is bound to. */
 bool call_is_within(const struct api_call *c);
 
+/* What our addresses begin with, as clients reach us: "https://holt.example". In the arena; NULL
+ * without memory. */
+const char *call_base(struct api_call *c);
+
 /* Query parameters. Absent ones leave *ret as it is. Each has a row in the route's table
  * (queries.c), whose bounds were checked before the handler was called; one without a row is a 500.
  */

@@ -148,3 +148,10 @@ void api_port_tcp(struct api_call *c);
 /* pty.c, stream.c */
 void api_pty(struct api_call *c);
 void api_stream(struct api_call *c);
+/* sessions.c */
+void api_agent_session_create(struct api_call *c);
+void api_agent_session_list(struct api_call *c);
+void api_agent_session_get(struct api_call *c);
+void api_agent_session_delete(struct api_call *c);
+void api_agent_session_provision(struct api_call *c);
+void api_agent_session_sandbox(struct api_call *c);

@@ -82,6 +82,8 @@ static void tag_of(const char *pattern, char name[NAME_SIZE])
 		pattern += strlen(box);
 	else if (strncmp(pattern, V1, strlen(V1)) == 0)
 		pattern += strlen(V1);
+	else if (strncmp(pattern, "/api/", strlen("/api/")) == 0)
+		pattern += strlen("/api/");
 	else
 		pattern = "health";
 	n = strcspn(pattern, "/.");

@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "net/http.h"
+#include "sandbox/session.h"
 
 #define PAGE(max_)                                                                    \
 	{ "limit", QUERY_U64, 1, max_, NULL, "how many at most" },                    \
@@ -24,6 +25,11 @@
 #define PATH                                                                                  \
 	{                                                                                     \
 		"path", QUERY_TEXT, 1, 4095, NULL, "absolute, in the box; default /workspace" \
+	}
+#define SIGNED                                                                             \
+	{ "expires", QUERY_U64, 0, INT64_MAX / 1000, NULL, "of a signed address" },        \
+	{                                                                                  \
+		"signature", QUERY_TEXT, 0, 128, NULL, "of a signed address: needs no key" \
 	}
 #define ENCODING                                                       \
 	{                                                              \
@@ -105,12 +111,14 @@ const struct route_query query_files[] = {
 const struct route_query query_file_get[] = {
 	{ "stat", QUERY_BOOL, 0, 0, NULL, "the entry as JSON instead of the bytes" },
 	USER,
+	SIGNED,
 	{ 0 },
 };
 const struct route_query query_file_put[] = {
 	{ "mode", QUERY_TEXT, 1, 5, NULL, "octal; default 0644" },
 	{ "parents", QUERY_BOOL, 0, 0, NULL, "make missing directories; default 1" },
 	USER,
+	SIGNED,
 	{ 0 },
 };
 const struct route_query query_file_remove[] = {
@@ -134,6 +142,19 @@ const struct route_query query_pty[] = {
 	{ "rows", QUERY_U64, 1, UINT16_MAX, NULL, "default 24" },
 	{ "cols", QUERY_U64, 1, UINT16_MAX, NULL, "default 80" },
 	{ "kill", QUERY_BOOL, 0, 0, NULL, "closing the socket ends the terminal" },
+	{ 0 },
+};
+
+#define USER_ID                                                                                   \
+	{                                                                                         \
+		"user_id", QUERY_TEXT, 0, 256, NULL, "only of this user of yours; also X-User-ID" \
+	}
+
+const struct route_query query_agent_sessions[] = { USER_ID, PAGE(1000), { 0 } };
+const struct route_query query_agent_session[] = { USER_ID, { 0 } };
+const struct route_query query_session_sandbox[] = {
+	USER_ID,
+	{ "timeout", QUERY_MS, 0, SESSION_WAIT_MAX_MS, NULL, "how long to wait for it; 5 min" },
 	{ 0 },
 };
 

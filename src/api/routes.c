@@ -4,6 +4,7 @@
 #include "api/handlers.h"
 #include "api/queries.h"
 #include "api/search_bodies.h"
+#include "api/sessions.h"
 #include "auth/scope.h"
 
 #define V1 "/api/v1"
@@ -12,6 +13,7 @@
 #define CONTEXT BOX "/contexts/:cid"
 #define SESSION BOX "/sessions/:cid"
 
+#define SESSIONS "/api/sessions"
 #define HOOK V1 "/webhooks/:wid"
 
 #define SSE "text/event-stream"
@@ -48,6 +50,10 @@ static const char about_webhooks[] =
 	"as "
 	"received; 410 disables the webhook; all else is tried again for about a day, after 1 s, "
 	"2 s, 4 s ... 1 h.";
+static const char about_session_sandbox[] =
+	"Waits until the sandbox is ready: any number of calls at once get the same one. One that "
+	"has ended is made anew, and `created` says so. When the time is over: 503 with "
+	"Retry-After, and it goes on being made.";
 static const char about_proxy[] =
 	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
@@ -199,11 +205,12 @@ static const struct api_route routes[] = {
 	    "Interrupt the command that runs", NULL),
 	ROW("GET", BOX "/files", SCOPE_FILE_READ, 0, api_file_list, NULL, "List files", "FileList",
 	    .query = query_files),
-	ROW("GET", BOX "/files/*path", SCOPE_FILE_READ, 0, api_file_get, NULL,
+	ROW("GET", BOX "/files/*path", SCOPE_FILE_READ, ROUTE_SIGNED, api_file_get, NULL,
 	    "Read a file, or a part of it", "File", .query = query_file_get, .media = BYTES,
 	    .good = { 200, 206, 304 }, .bad = { 412, 416 }),
-	ROW("PUT", BOX "/files/*path", SCOPE_FILE_WRITE, 0, api_file_put, NULL, "Write a file",
-	    "File", .query = query_file_put, .takes = BYTES, .good = { 201, 200 }, .bad = { 412 }),
+	ROW("PUT", BOX "/files/*path", SCOPE_FILE_WRITE, ROUTE_SIGNED, api_file_put, NULL,
+	    "Write a file", "File", .query = query_file_put, .takes = BYTES, .good = { 201, 200 },
+	    .bad = { 412 }),
 	ROW("POST", BOX "/files/*path", SCOPE_FILE_WRITE, 0, api_file_change, &body_file,
 	    "Make a directory, or move something", "File", .query = query_user,
 	    .good = { 201, 200 }),
@@ -317,6 +324,21 @@ static const struct api_route routes[] = {
 	    "What each security profile sets", "ProfileList"),
 	ROW("GET", V1 "/profiles/:name", SCOPE_NONE, 0, api_profile_get, NULL,
 	    "What a security profile sets", "Profile"),
+	ROW("POST", SESSIONS, SCOPE_SANDBOX_WRITE, 0, api_agent_session_create, &body_agent_session,
+	    "Make a session of an agent", "AgentSessionAnswer", .good = { 201 },
+	    .query = query_agent_session),
+	ROW("GET", SESSIONS, SCOPE_SANDBOX_READ, 0, api_agent_session_list, NULL,
+	    "List sessions of agents", "AgentSessionList", .query = query_agent_sessions),
+	ROW("GET", SESSIONS "/:sid", SCOPE_SANDBOX_READ, 0, api_agent_session_get, NULL,
+	    "One session of an agent", "AgentSessionShown", .query = query_agent_session),
+	ROW("DELETE", SESSIONS "/:sid", SCOPE_SANDBOX_WRITE, 0, api_agent_session_delete, NULL,
+	    "End a session and its sandbox", "AgentSessionEnded", .query = query_agent_session),
+	ROW("POST", SESSIONS "/:sid/sandbox", SCOPE_SANDBOX_WRITE, 0, api_agent_session_provision,
+	    &body_session_sandbox, "The session's sandbox, made when there is none",
+	    "SessionSandbox", .query = query_session_sandbox, .rate = ROUTE_RATE_CREATE,
+	    .about = about_session_sandbox),
+	ROW("GET", SESSIONS "/:sid/sandbox", SCOPE_SANDBOX_READ, 0, api_agent_session_sandbox, NULL,
+	    "The session's sandbox, as it stands", "SessionSandbox", .query = query_agent_session),
 	ROW("GET", V1 "/pool", SCOPE_ADMIN, 0, api_pool, NULL, "State of the warm pools",
 	    "PoolList"),
 };

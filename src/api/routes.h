@@ -18,6 +18,7 @@ enum route_flag {
 	ROUTE_METRICS = 1 << 2, /* public when the configuration says so */
 	ROUTE_PORT = 1 << 3,    /* without a key the handler looks for the port's own token */
 	ROUTE_OWN = 1 << 4,     /* of keys: the caller's own, also for an admin */
+	ROUTE_SIGNED = 1 << 5,  /* of files: a signed address is as good as a key */
 };
 
 /* A JSON body: the dispatcher reads it into api_call.body before the handler is called. */

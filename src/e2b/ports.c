@@ -9,6 +9,7 @@
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "api/routes.h"
+#include "auth/box_token.h"
 #include "auth/scope.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -20,7 +21,6 @@
 #include "e2b/note.h"
 #include "e2b/refuse.h"
 #include "e2b/target.h"
-#include "e2b/token.h"
 #include "net/http.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
@@ -139,7 +139,7 @@ static bool may_pass(struct api_call *c, const struct policy *p)
 
 	if (p->is_public)
 		return true;
-	if (token && e2b_token_is(c->api->deps.secret, E2B_TOKEN_TRAFFIC, c->box_id, token))
+	if (token && box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->box_id, token))
 		return true;
 	if (token)
 		reply(c, 403, "The traffic access token is not this sandbox's", false);

@@ -5,12 +5,12 @@
 #include "api/call.h"
 #include "api/problem.h"
 #include "api/sandbox_json.h"
+#include "auth/box_token.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "e2b/e2b.h"
 #include "e2b/note.h"
-#include "e2b/token.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/volume.h"
 #include "json/jw.h"
@@ -56,12 +56,12 @@ bool e2b_is_running(const struct sandbox_info *info)
 	       info->state == SANDBOX_SUSPENDING;
 }
 
-static void write_token(struct api_call *c, struct jw *w, const char *key, enum e2b_token kind,
+static void write_token(struct api_call *c, struct jw *w, const char *key, enum box_token kind,
 			const char *id)
 {
-	char token[E2B_TOKEN_SIZE];
+	char token[BOX_TOKEN_SIZE];
 
-	if (e2b_token_make(c->api->deps.secret, kind, id, token) == 0)
+	if (box_token_make(c->api->deps.secret, kind, id, token) == 0)
 		jw_str_field(w, key, token);
 	else
 		jw_null_field(w, key);
@@ -89,8 +89,8 @@ void e2b_write_sandbox(struct api_call *c, struct jw *w, const struct sandbox_in
 {
 	jw_object_begin(w);
 	write_common(w, info);
-	write_token(c, w, "envdAccessToken", E2B_TOKEN_ENVD, info->id);
-	write_token(c, w, "trafficAccessToken", E2B_TOKEN_TRAFFIC, info->id);
+	write_token(c, w, "envdAccessToken", BOX_TOKEN_ENVD, info->id);
+	write_token(c, w, "trafficAccessToken", BOX_TOKEN_TRAFFIC, info->id);
 	write_domain(c, w);
 	jw_object_end(w);
 }
@@ -142,7 +142,7 @@ void e2b_write_detail(struct api_call *c, struct jw *w, const struct sandbox_inf
 	sandbox_write_metadata(w, info);
 	write_mounts(w, info->volumes);
 	if (!is_listed) {
-		write_token(c, w, "envdAccessToken", E2B_TOKEN_ENVD, info->id);
+		write_token(c, w, "envdAccessToken", BOX_TOKEN_ENVD, info->id);
 		write_domain(c, w);
 		write_lifecycle(w, &info->life);
 		note_write_network(w, info->note, c->api->deps.config->internet);

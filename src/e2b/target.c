@@ -4,9 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "api/box_auth.h"
 #include "api/call.h"
 #include "api/problem.h"
 #include "api/proxy.h"
+#include "auth/box_token.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,7 +17,7 @@
 #include "base/str.h"
 #include "crypto/secret.h"
 #include "e2b/e2b.h"
-#include "e2b/token.h"
+#include "e2b/signature.h"
 #include "net/http.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
@@ -80,7 +82,7 @@ static bool find_token(struct api_call *c)
 	const char *token = http_header(c->http, HEADER_TOKEN);
 
 	c->box_port = E2B_PORT_ENVD;
-	return token && e2b_token_names(token, c->box_id);
+	return token && box_token_names(token, c->box_id);
 }
 
 struct presented { /* a signature of a request */
@@ -117,10 +119,10 @@ static int take_signature(struct api_call *c, struct presented *ret)
 static bool is_signed_by(void *user, const struct sandbox *sb)
 {
 	const struct presented *p = user;
-	char token[E2B_TOKEN_SIZE], right[E2B_SIGNATURE_SIZE];
+	char token[BOX_TOKEN_SIZE], right[E2B_SIGNATURE_SIZE];
 	size_t n;
 
-	if (e2b_token_make(p->call->api->deps.secret, E2B_TOKEN_ENVD, sandbox_id(sb), token) < 0 ||
+	if (box_token_make(p->call->api->deps.secret, BOX_TOKEN_ENVD, sandbox_id(sb), token) < 0 ||
 	    e2b_signature_make(token, &p->what, right) < 0)
 		return false;
 	n = strlen(right);
@@ -254,30 +256,16 @@ static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
 	/* To its SDK the interpreter is one of the sandbox's ports: but for code it sends this
 	 * token alone. */
 	if (!token && traffic && c->box_port == E2B_PORT_CODE) {
-		if (e2b_token_is(c->api->deps.secret, E2B_TOKEN_TRAFFIC, c->box_id, traffic))
+		if (box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->box_id, traffic))
 			return 0;
 		return err_set(err, EACCES,
 			       "the token in " E2B_HEADER_TRAFFIC " is not this sandbox's");
 	}
 	if (!token)
 		return check_signature(c, sb, err);
-	if (!e2b_token_is(c->api->deps.secret, E2B_TOKEN_ENVD, c->box_id, token))
+	if (!box_token_is(c->api->deps.secret, BOX_TOKEN_ENVD, c->box_id, token))
 		return err_set(err, EACCES, "the token in " HEADER_TOKEN " is not this sandbox's");
 	return 0;
-}
-
-/* Good as long as the sandbox is there and its owner is let in, whichever key has made it. */
-static void become_owner(struct api_call *c, const struct sandbox *sb)
-{
-	struct sandbox_info info;
-
-	sandbox_info(sb, &info);
-	c->who = (struct principal){ .role = ROLE_USER,
-				     .scopes = SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ |
-					       SCOPE_FILE_WRITE | SCOPE_PORT,
-				     .expires_ms = INT64_MAX };
-	(void)str_copy(c->who.owner, sizeof(c->who.owner), info.owner);
-	(void)str_copy(c->who.sandbox_id, sizeof(c->who.sandbox_id), info.id);
 }
 
 struct waiting { /* in the request's arena: it waits, also for a client that has left */
@@ -333,6 +321,10 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 			e2b_reply_gone(c);
 		return -EINPROGRESS;
 	}
-	become_owner(c, sb);
+	/* Good as long as the sandbox is there and its owner is let in, whichever key has made it.
+	 */
+	box_auth_become(c, sb,
+			SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE |
+				SCOPE_PORT);
 	return 0;
 }

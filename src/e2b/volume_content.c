@@ -9,6 +9,7 @@
 #include "api/file_list.h"
 #include "api/problem.h"
 #include "api/upload.h"
+#include "auth/box_token.h"
 #include "auth/scope.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -19,7 +20,6 @@
 #include "e2b/handlers.h"
 #include "e2b/queries.h"
 #include "e2b/template_names.h"
-#include "e2b/token.h"
 #include "e2b/volume_content.h"
 #include "net/http.h"
 #include "sandbox/files.h"
@@ -57,7 +57,7 @@ int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c
 	(void)again;
 	if (!bearer || strncasecmp(bearer, BEARER, strlen(BEARER)) != 0)
 		return err_set(err, EACCES, "want the volume's token as 'Authorization: Bearer'");
-	if (!e2b_token_is(c->api->deps.secret, E2B_TOKEN_VOLUME, id, bearer + strlen(BEARER)))
+	if (!box_token_is(c->api->deps.secret, BOX_TOKEN_VOLUME, id, bearer + strlen(BEARER)))
 		return err_set(err, EACCES, "the token is not this volume's");
 	o = find_volume(c, id);
 	if (!o) {

@@ -4,6 +4,7 @@
 #include "api/call.h"
 #include "api/object_list.h"
 #include "api/problem.h"
+#include "auth/box_token.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,7 +12,6 @@
 #include "config/config.h"
 #include "e2b/handlers.h"
 #include "e2b/sandbox_bodies.h"
-#include "e2b/token.h"
 #include "net/http.h"
 #include "json/jw.h"
 
@@ -33,9 +33,9 @@ static void reply_with_token(struct api_call *c, int status, const struct object
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
-	char token[E2B_TOKEN_SIZE];
+	char token[BOX_TOKEN_SIZE];
 
-	if (e2b_token_make(c->api->deps.secret, E2B_TOKEN_VOLUME, o->id, token) < 0)
+	if (box_token_make(c->api->deps.secret, BOX_TOKEN_VOLUME, o->id, token) < 0)
 		return problem_reply(c, &(struct err){ ENOMEM, "token" });
 	jw_object_begin(&w);
 	jw_str_field(&w, "volumeID", o->id);

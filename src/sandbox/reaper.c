@@ -10,6 +10,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/registry.h"
+#include "sandbox/session.h"
 
 #define CUT_EVERY 60u /* sweeps */
 #define CUT_ROWS 500u /* at once: others need not wait long for the store */
@@ -177,6 +178,7 @@ void sweep_run(struct sandboxes *all)
 	executions_clean_spool(all);
 	build_files_sweep(all);
 	build_cache_sweep(all);
+	sessions_settle(all);
 	if (!all->has_provider || !all->is_recovered || all->is_sweeping || all->recovery.is_active)
 		return;
 	all->is_sweeping = true;

@@ -11,6 +11,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/registry.h"
 #include "sandbox/row.h"
+#include "sandbox/session.h"
 #include "sandbox/slot.h"
 
 #define ATTACH_AT_ONCE 32u
@@ -424,6 +425,7 @@ static void on_listed(void *user, const struct provider_reply *r)
 	layers_sweep(all);
 	volumes_settle(all);
 	builds_settle(all);
+	sessions_settle(all);
 	ask_flush(all);
 	attach_more(all);
 	recover_check(all);

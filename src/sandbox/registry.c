@@ -22,6 +22,7 @@
 #include "sandbox/objects.h"
 #include "sandbox/pool.h"
 #include "sandbox/prepare.h"
+#include "sandbox/session.h"
 #include "sandbox/slot.h"
 #include "sandbox/snapshot.h"
 #include "sandbox/template_alias.h"
@@ -345,6 +346,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_BUILD_LAYER] = &build_entry_kind,
 		[OBJECTS_WEBHOOK] = &webhook_kind,
 		[OBJECTS_SECRET] = &vault_kind,
+		[OBJECTS_SESSION] = &session_kind,
 	};
 	int r = 0;
 

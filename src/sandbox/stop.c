@@ -11,6 +11,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/prepare.h"
 #include "sandbox/registry.h"
+#include "sandbox/session.h"
 #include "sandbox/vault.h"
 
 static void on_end_recorded(struct sandbox *sb, int r)
@@ -228,6 +229,7 @@ void sandboxes_end_owner(struct sandboxes *all, const char *owner, const char *r
 		if (strcmp(sb->owner, owner) == 0 && state_is_live(sb->state))
 			sandbox_delete(sb, reason, ended, NULL);
 	vault_end_owner(all, owner);
+	sessions_end_owner(all, owner);
 }
 
 /* "killed by signal 9 (out of memory)" */

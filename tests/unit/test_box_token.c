@@ -1,0 +1,114 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "auth/box_token.h"
+#include "auth/signed_file.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "crypto/secret.h"
+
+#define ID "abcdefghij0123456789"
+#define OTHER "abcdefghij0123456780"
+
+static int open_secret(void **state)
+{
+	*state = secret_create("0123456789abcdef0123456789abcdef", 32);
+	return *state ? 0 : -1;
+}
+
+static int close_secret(void **state)
+{
+	(void)secret_free(*state);
+	return 0;
+}
+
+static void a_token_is_good_for_its_sandbox_and_purpose_alone(void **state)
+{
+	char token[BOX_TOKEN_SIZE], id[ID_LEN + 1];
+
+	assert_int_equal(box_token_make(*state, BOX_TOKEN_ENVD, ID, token), 0);
+	assert_int_equal(strlen(token), BOX_TOKEN_SIZE - 1);
+	assert_true(box_token_is(*state, BOX_TOKEN_ENVD, ID, token));
+	assert_false(box_token_is(*state, BOX_TOKEN_TRAFFIC, ID, token));
+	assert_false(box_token_is(*state, BOX_TOKEN_ENVD, OTHER, token));
+	assert_true(box_token_names(token, id));
+	assert_string_equal(id, ID);
+	token[30] ^= 1;
+	assert_false(box_token_is(*state, BOX_TOKEN_ENVD, ID, token));
+	token[30] = '\0';
+	assert_false(box_token_is(*state, BOX_TOKEN_ENVD, ID, token));
+	assert_false(box_token_names(token, id));
+}
+
+static void another_secret_makes_other_tokens(void **state)
+{
+	struct secret *other = secret_create("another", 7);
+	char token[BOX_TOKEN_SIZE];
+
+	assert_int_equal(box_token_make(*state, BOX_TOKEN_ENVD, ID, token), 0);
+	assert_false(box_token_is(other, BOX_TOKEN_ENVD, ID, token));
+	(void)secret_free(other);
+}
+
+static void without_a_secret_no_token_is_good(void **state)
+{
+	char token[BOX_TOKEN_SIZE];
+
+	assert_int_equal(box_token_make(*state, BOX_TOKEN_ENVD, ID, token), 0);
+	assert_false(box_token_is(NULL, BOX_TOKEN_ENVD, ID, token));
+	assert_int_equal(box_token_make(NULL, BOX_TOKEN_ENVD, ID, token), -EINVAL);
+	assert_int_equal(box_token_make(*state, BOX_TOKEN_ENVD, "Not-an-id", token), -EINVAL);
+	assert_false(box_token_is(*state, BOX_TOKEN_ENVD, "", ""));
+}
+
+#define FILE_OF(id, path, is_write, expires) (&(struct signed_file){ id, path, is_write, expires })
+#define PATH "/workspace/a b:c"
+
+static void an_address_is_signed_for_one_file_method_and_time(void **state)
+{
+	char text[SIGNED_FILE_SIZE];
+
+	assert_int_equal(signed_file_make(*state, FILE_OF(ID, PATH, false, 7), text), 0);
+	assert_true(signed_file_is(*state, FILE_OF(ID, PATH, false, 7), text));
+	assert_false(signed_file_is(*state, FILE_OF(ID, PATH, false, 8), text));
+	assert_false(signed_file_is(*state, FILE_OF(ID, PATH, true, 7), text));
+	assert_false(signed_file_is(*state, FILE_OF(OTHER, PATH, false, 7), text));
+	assert_false(signed_file_is(*state, FILE_OF(ID, "/workspace/a", false, 7), text));
+	assert_false(signed_file_is(NULL, FILE_OF(ID, PATH, false, 7), text));
+	assert_false(signed_file_is(*state, FILE_OF(ID, PATH, false, 7), ""));
+	text[3] ^= 1;
+	assert_false(signed_file_is(*state, FILE_OF(ID, PATH, false, 7), text));
+	assert_int_equal(signed_file_make(NULL, FILE_OF(ID, PATH, false, 7), text), -EINVAL);
+}
+
+static void an_address_holds_any_path(void **state)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	assert_int_equal(signed_file_url(*state, "http://h", FILE_OF(ID, "a", false, 7), &b),
+			 -EINVAL);
+	assert_int_equal(signed_file_url(*state, "http://h:1",
+					 FILE_OF(ID, "/w/a b?c#%\xc3\xa9&d", false, 7), &b),
+			 0);
+	assert_non_null(strstr(buf_str(&b),
+			       "http://h:1/api/v1/sandboxes/" ID
+			       "/files/w/a%20b%3Fc%23%25%C3%A9%26d?expires=7&signature="));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_token_is_good_for_its_sandbox_and_purpose_alone),
+		cmocka_unit_test(another_secret_makes_other_tokens),
+		cmocka_unit_test(without_a_secret_no_token_is_good),
+		cmocka_unit_test(an_address_is_signed_for_one_file_method_and_time),
+		cmocka_unit_test(an_address_holds_any_path),
+	};
+
+	return cmocka_run_group_tests(tests, open_secret, close_secret);
+}
