@@ -42,22 +42,6 @@ const char *stream_name(int stream)
 	return stream == 2 ? "stderr" : "stdout";
 }
 
-const char *execution_status(const struct exec_info *info)
-{
-	static const char *const names[EXECUTION_STATE_COUNT] = {
-		[EXECUTION_RUNNING] = "running",
-		[EXECUTION_EXITED] = "completed",
-		[EXECUTION_FAILED] = "failed",
-		[EXECUTION_INTERRUPTED] = "interrupted",
-	};
-
-	if (info->state == EXECUTION_EXITED && info->flags & EXECUTION_TIMED_OUT)
-		return "timeout";
-	if (info->state == EXECUTION_EXITED && info->flags & EXECUTION_CANCELLED)
-		return "cancelled";
-	return names[info->state];
-}
-
 /* As a shell says it: 128 and the signal for what was ended by one. */
 void execution_json_exit(struct jw *w, const struct exec_info *info)
 {
@@ -86,7 +70,7 @@ void execution_json_result(struct jw *w, const struct exec_info *info)
 
 	jw_str_field(w, "sandboxId", info->sandbox_id);
 	jw_str_field(w, "kind", kinds[info->kind]);
-	jw_str_field(w, "status", execution_status(info));
+	jw_str_field(w, "status", exec_status(info));
 	jw_str_field(w, "reason", info->reason && info->reason[0] ? info->reason : NULL);
 	jw_iso_field(w, "startedAt", info->started_ms);
 	jw_iso_field(w, "completedAt", info->ended_ms);

@@ -25,5 +25,4 @@ void execution_json_result(struct jw *w, const struct exec_info *info);
 void execution_json(struct jw *w, const struct exec_info *info, const struct output *output,
 		    enum encoding e);
 void execution_json_exit(struct jw *w, const struct exec_info *info); /* exitCode, signal */
-const char *execution_status(const struct exec_info *info);
 const char *stream_name(int stream); /* "stdout", "stderr" */

@@ -83,7 +83,7 @@ static void send_exit(struct pty *p)
 	jw_object_begin(&w);
 	jw_str_field(&w, "type", "exit");
 	execution_json_exit(&w, &info);
-	jw_str_field(&w, "status", execution_status(&info));
+	jw_str_field(&w, "status", exec_status(&info));
 	jw_object_end(&w);
 	socket_send(p->ws, &w);
 	ws_close(p->ws, CLOSE_NORMAL, "the terminal has ended");

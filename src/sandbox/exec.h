@@ -90,6 +90,8 @@ struct exec_info { /* borrowed */
 	uint64_t output_begin, output_end; /* positions: what is kept, and all there was */
 };
 void exec_info(const struct execution *x, struct exec_info *ret);
+/* "running", "completed", "failed", "interrupted", "timeout", "cancelled". */
+const char *exec_status(const struct exec_info *info);
 /* Its output as far as kept; borrowed. NULL: none yet. */
 const struct output *exec_output(const struct execution *x);
 

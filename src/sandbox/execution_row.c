@@ -131,3 +131,19 @@ void execution_read_row(const struct execution_row *row, struct exec_info *ret)
 	ret->signal = 0;
 	ret->reason = "its record is damaged";
 }
+
+const char *exec_status(const struct exec_info *info)
+{
+	static const char *const names[EXECUTION_STATE_COUNT] = {
+		[EXECUTION_RUNNING] = "running",
+		[EXECUTION_EXITED] = "completed",
+		[EXECUTION_FAILED] = "failed",
+		[EXECUTION_INTERRUPTED] = "interrupted",
+	};
+
+	if (info->state == EXECUTION_EXITED && info->flags & EXECUTION_TIMED_OUT)
+		return "timeout";
+	if (info->state == EXECUTION_EXITED && info->flags & EXECUTION_CANCELLED)
+		return "cancelled";
+	return names[info->state];
+}

@@ -8,6 +8,11 @@
 #define TOOL_PATH_MAX 4096u /* bytes, with the NUL */
 #define TOOL_HOME "/workspace"
 
+/* Of a row: arguments and their struct, members of what is told. */
+#define TOOL_IN(fields_, struct_) \
+	.in = fields_, .n_in = TOOL_ARRAY_LEN(fields_), .size = sizeof(struct struct_)
+#define TOOL_OUT(fields_) .out = fields_, .n_out = TOOL_ARRAY_LEN(fields_)
+
 struct tools {
 	struct tools_deps deps;
 	const struct tool_table *tables[TOOLS_TABLES_MAX];
@@ -16,7 +21,8 @@ struct tools {
 };
 
 extern const struct tool_table tools_exec_table, tools_code_table, tools_file_table,
-	tools_edit_table, tools_process_table, tools_sandbox_table, tools_skill_table;
+	tools_edit_table, tools_process_table, tools_output_table, tools_sandbox_table,
+	tools_skill_table;
 
 /* ---- toolbox.c ---- */
 
@@ -28,6 +34,9 @@ const struct jv_field *tools_box_field(void);
 /* The path as the box knows it, in the arena: a relative one begins in TOOL_HOME. NULL after
  * tool_fail(). */
 const char *tool_path(struct tool_call *t, const char *path);
+/* One that lives, of those that the caller may see; NULL. */
+struct sandbox *tool_look_up(const struct tool_call *t, const char *id_or_name);
+void tool_set_box(struct tool_call *t, const struct sandbox *sb);
 /* The sandbox that is meant, if it is still there. Borrowed for this turn. */
 struct sandbox *tool_find_box(const struct tool_call *t);
 /* `structured` is whole: the end, with its text. */

@@ -52,7 +52,7 @@ const char *tool_path(struct tool_call *t, const char *path)
 /* ---- the sandbox ---- */
 
 /* An admin's own sandbox of that name goes before another owner's. */
-static struct sandbox *look_up(const struct tool_call *t, const char *id)
+struct sandbox *tool_look_up(const struct tool_call *t, const char *id)
 {
 	struct sandbox *sb = sandboxes_find(t->all->deps.sandboxes, id, t->who.owner);
 
@@ -61,7 +61,7 @@ static struct sandbox *look_up(const struct tool_call *t, const char *id)
 
 struct sandbox *tool_find_box(const struct tool_call *t)
 {
-	return look_up(t, t->box_id);
+	return tool_look_up(t, t->box_id);
 }
 
 struct sandbox *tool_box(struct tool_call *t)
@@ -74,6 +74,11 @@ struct sandbox *tool_box(struct tool_call *t)
 	}
 	tool_fail(t, "there is no sandbox '%s' any more", t->box_id);
 	return NULL;
+}
+
+void tool_set_box(struct tool_call *t, const struct sandbox *sb)
+{
+	(void)str_copy(t->box_id, sizeof(t->box_id), sandbox_id(sb));
 }
 
 static void prolonged(void *user, struct sandbox *sb, const struct err *err)
@@ -98,7 +103,7 @@ static void enter(struct tool_call *t, struct sandbox *sb)
 	struct sandbox_info info;
 
 	sandbox_info(sb, &info);
-	(void)str_copy(t->box_id, sizeof(t->box_id), info.id);
+	tool_set_box(t, sb);
 	if (t->home && strcmp(info.name, t->home) == 0)
 		prolong(sb, &info);
 	sandbox_touch(sb);
@@ -217,7 +222,7 @@ static void find_box(struct tool_call *t, const char *wanted)
 		wanted = t->box_id;
 	if (!wanted)
 		return find_own(t);
-	sb = look_up(t, wanted);
+	sb = tool_look_up(t, wanted);
 	if (!sb)
 		return tool_fail(t, "there is no sandbox '%.64s', or it has ended", wanted);
 	use(t, sb);
