@@ -53,7 +53,9 @@ struct mcpc_transport_ops {
 	/* The legacy handshake is over: a stream for what the server says by itself may be opened.
 	 */
 	void (*agreed)(struct mcpc_transport *t, const char *version);
-	void (*close)(struct mcpc_transport *t); /* ends the session or the process, then frees */
+	void (*close)(struct mcpc_transport *t); /* ends the session or the process, then frees;
+						    also from within events */
+	bool forget_cancels; /* forget() of a modern request tells the server by itself */
 };
 
 struct mcpc_transport {
