@@ -270,19 +270,33 @@ static void agreed(struct mcpc_transport *t, const char *version)
 	(void)version;
 }
 
+static uint64_t grace_ms(const struct stdio *s)
+{
+	return s->yard->grace_ms ? s->yard->grace_ms : STDIO_GRACE_MS;
+}
+
 /* One step further towards the end. */
 static void lapse(void *user)
 {
 	struct stdio *s = user;
 
-	if (s->end == STDIO_HUNG_UP) {
+	if (s->end == STDIO_LIVES) {
+		stdio_lose(s, EPIPE, "the server has closed its output%s%s", s->last[0] ? ": " : "",
+			   s->last);
+	} else if (s->end == STDIO_HUNG_UP) {
 		s->end = STDIO_ASKED;
-		loop_timer_start(s->timer, STDIO_GRACE_MS, 0);
+		loop_timer_start(s->timer, grace_ms(s), 0);
 		s->ops->terminate(s);
 	} else if (s->end == STDIO_ASKED) {
 		s->end = STDIO_KILLED;
 		s->ops->kill(s);
 	}
+}
+
+void stdio_fell_silent(struct stdio *s)
+{
+	if (s->end == STDIO_LIVES)
+		loop_timer_start(s->timer, grace_ms(s), 0);
 }
 
 static void close_transport(struct mcpc_transport *t)
@@ -292,7 +306,7 @@ static void close_transport(struct mcpc_transport *t)
 	s->is_closing = true;
 	s->t.events = NULL;
 	s->end = STDIO_HUNG_UP;
-	loop_timer_start(s->timer, STDIO_GRACE_MS, 0);
+	loop_timer_start(s->timer, grace_ms(s), 0);
 	s->ops->hang_up(s);
 }
 

@@ -17,7 +17,7 @@
 struct loop;
 struct sandboxes;
 
-#define STDIO_GRACE_MS 2000u /* between one step of the end and the next */
+#define STDIO_GRACE_MS 2000u /* between one step of the end and the next, unless said */
 #define STDIO_JUNK_MAX 1000u /* lines that are no JSON, before the server is given up */
 #define STDIO_OUT_MAX (MCPC_MESSAGE_MAX + (1u << 20)) /* bytes that wait to be taken */
 
@@ -25,6 +25,7 @@ struct stdio_yard {
 	struct loop *loop;
 	struct sandboxes *sandboxes; /* NULL: nothing in a sandbox can be opened */
 	uint64_t life_ms;            /* that a sandbox is given, again and again; 0: a day */
+	uint64_t grace_ms;           /* 0: STDIO_GRACE_MS */
 	struct list all;             /* struct stdio: those that live or are ending */
 	void (*empty)(void *user);   /* NULL, or: called once when the last has ended */
 	void *user;

@@ -110,8 +110,7 @@ static void on_out(void *user, unsigned events)
 	if (!is_end)
 		return;
 	close_out(h);
-	stdio_lose(&h->s, EPIPE, "the server has closed its output%s%s", h->s.last[0] ? ": " : "",
-		   h->s.last);
+	stdio_fell_silent(&h->s);
 }
 
 static void on_said(void *user, unsigned events)

@@ -55,5 +55,8 @@ void stdio_said(struct stdio *s, const char *data, size_t n);
 /* No more can come of it: told once, unless it is closing. */
 void stdio_lose(struct stdio *s, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* It has closed its output. Most often it has ended, and how is known in a moment; else it is lost.
+ */
+void stdio_fell_silent(struct stdio *s);
 /* How it ended, for stdio_lose(): with what it said last. signo 0: by itself. */
 void stdio_lose_ended(struct stdio *s, int exit_code, int signo);
