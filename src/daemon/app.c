@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/door.h"
 #include "auth/api_key.h"
 #include "auth/users.h"
 #include "base/cleanup.h"
@@ -26,9 +27,11 @@
 #include "daemon/machinery.h"
 #include "daemon/own_secret.h"
 #include "daemon/telling.h"
+#include "daemon/toolset.h"
 #include "daemon/users_load.h"
 #include "e2b/e2b.h"
 #include "loop/loop.h"
+#include "mcp/server.h"
 #include "net/http.h"
 #include "net/tls.h"
 #include "provider/privilege.h"
@@ -70,6 +73,9 @@ struct app {
 	struct telling telling;
 	struct sandboxes *sandboxes;
 	struct machinery *machinery;
+	struct toolset toolset;
+	const struct app_extras *extras; /* borrowed; NULL: none */
+	const struct api_door *doors[API_DOORS_MAX + 1];
 	struct api *api;
 	struct secret *secret;
 	struct http_cors cors;
@@ -370,6 +376,31 @@ static int open_sandboxes(struct app *a, struct err *err)
 	return sandboxes_create(&deps, &a->sandboxes, err);
 }
 
+static int open_toolset(struct app *a, struct err *err)
+{
+	struct toolset_deps deps = { .loop = a->loop,
+				     .config = a->config,
+				     .sandboxes = a->sandboxes,
+				     .store = &a->store,
+				     .secret = a->secret,
+				     .extras = a->extras };
+
+	return toolset_open(&a->toolset, &deps, err);
+}
+
+/* What a request's head says of a sandbox goes before what its path says. */
+static void list_doors(struct app *a)
+{
+	size_t n = 0;
+
+	while (e2b_doors[n]) {
+		a->doors[n] = e2b_doors[n];
+		n++;
+	}
+	a->doors[n++] = a->extras && a->extras->door ? a->extras->door : &mcp_door;
+	a->doors[n] = &e2b_control_door;
+}
+
 static int open_server(struct app *a, struct err *err)
 {
 	const struct config *c = a->config;
@@ -385,11 +416,14 @@ static int open_server(struct app *a, struct err *err)
 				 .jwks = a->telling.jwks,
 				 .tracer = telling_tracer(&a->telling),
 				 .webhooks = a->telling.webhooks,
-				 .doors = e2b_doors,
+				 .mcp = a->toolset.mcp,
+				 .doors = a->doors,
 				 .secret = a->secret };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
-	int r = api_create(&deps, &a->api, err);
+	int r;
 
+	list_doors(a);
+	r = api_create(&deps, &a->api, err);
 	if (r < 0)
 		return r;
 	o.user = a->api;
@@ -495,6 +529,7 @@ static void close_all(struct app *a)
 {
 	http_server_close(a->server);
 	a->api = api_free(a->api);
+	toolset_close(&a->toolset);
 	a->machinery = machinery_stop(a->machinery);
 	telling_close_webhooks(&a->telling);
 	a->sandboxes = sandboxes_free(a->sandboxes);
@@ -522,18 +557,19 @@ static void close_all(struct app *a)
 	a->secret = secret_free(a->secret);
 }
 
-int app_serve(const struct config *c, struct err *err)
+int app_serve_with(const struct config *c, const struct app_extras *extras, struct err *err)
 {
 	struct app a = { .config = c,
+			 .extras = extras,
 			 .err = err,
 			 .key_fd = -1,
 			 .spool_fd = -1,
 			 .files_fd = -1,
 			 .dirs = { -1, -1, -1 } };
-	int (*const steps[])(struct app *,
-			     struct err *) = { settle,        open_loop,    open_store,
-					       open_keys,     open_telling, open_sandboxes,
-					       open_webhooks, open_server,  start_machinery };
+	int (*const steps[])(struct app *, struct err *) = {
+		settle,         open_loop,     open_store,   open_keys,   open_telling,
+		open_sandboxes, open_webhooks, open_toolset, open_server, start_machinery
+	};
 	int r = config_check(c, err);
 
 	log_set_level((enum log_level)c->log_level);
@@ -548,4 +584,9 @@ int app_serve(const struct config *c, struct err *err)
 	}
 	close_all(&a);
 	return r;
+}
+
+int app_serve(const struct config *c, struct err *err)
+{
+	return app_serve_with(c, NULL, err);
 }

@@ -37,11 +37,11 @@ static const struct api_door volume = {
 	.refuse = e2b_refuse_rest,
 };
 
-static const struct api_door control = {
+const struct api_door e2b_control_door = {
 	.name = "control",
 	.table = &e2b_control_table,
 	.claims = e2b_claims_control,
 	.refuse = e2b_refuse_rest,
 };
 
-const struct api_door *const e2b_doors[] = { &envd, &code, &port, &volume, &control, NULL };
+const struct api_door *const e2b_doors[] = { &envd, &code, &port, &volume, NULL };

@@ -22,5 +22,7 @@ struct api_door;
 	"sdk_runtime, system"
 #define E2B_CORS_EXPOSE "X-Next-Token, Content-Disposition, Content-Range, ETag, Retry-After"
 
-/* In the order they are asked, ended by NULL: for struct api_deps. */
+/* Of sandboxes, in the order they are asked, ended by NULL. */
 extern const struct api_door *const e2b_doors[];
+/* Of everything else: by its paths alone, so it is asked last. */
+extern const struct api_door e2b_control_door;
