@@ -28,8 +28,9 @@ enum object_set {
 	OBJECTS_BUILD_FILE,  /* build_files.h */
 	OBJECTS_BUILD_LAYER, /* build_cache.h */
 	OBJECTS_WEBHOOK,
-	OBJECTS_SECRET,  /* vault.h */
-	OBJECTS_SESSION, /* session.h */
+	OBJECTS_SECRET,     /* vault.h */
+	OBJECTS_SESSION,    /* session.h */
+	OBJECTS_CREDENTIAL, /* credential.h */
 	OBJECTS_COUNT
 };
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set);

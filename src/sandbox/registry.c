@@ -17,6 +17,7 @@
 #include "sandbox/build.h"
 #include "sandbox/build_cache.h"
 #include "sandbox/build_files.h"
+#include "sandbox/credential.h"
 #include "sandbox/execution.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
@@ -347,6 +348,7 @@ static int open_objects(struct sandboxes *all, struct err *err)
 		[OBJECTS_WEBHOOK] = &webhook_kind,
 		[OBJECTS_SECRET] = &vault_kind,
 		[OBJECTS_SESSION] = &session_kind,
+		[OBJECTS_CREDENTIAL] = &credential_kind,
 	};
 	int r = 0;
 
