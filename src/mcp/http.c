@@ -25,6 +25,7 @@
 struct post { /* arena: a POST on its way */
 	struct api_call *call;
 	struct mcp_server *server;
+	const char *base;
 	char box_id[ID_LEN + 1];
 	struct mcp_session *session;
 	struct jv_doc *doc; /* owned */
@@ -161,6 +162,7 @@ static void post_modern(struct post *p, const struct rpc_message *m)
 	struct mcp_head head = { http_header(c->http, VERSION), http_header(c->http, "Mcp-Method"),
 				 http_header(c->http, "Mcp-Name"), c->http };
 	struct mcp_call call = { .who = &c->who,
+				 .base = p->base,
 				 .box_id = p->box_id,
 				 .era = MCP_MODERN,
 				 .version = MCP_MODERN_VERSION };
@@ -249,6 +251,7 @@ static void take(struct mcp_session *n, const struct rpc_message *m)
 static struct mcp_call legacy_call(const struct post *p)
 {
 	return (struct mcp_call){ .who = &p->call->who,
+				  .base = p->base,
 				  .box_id = p->box_id,
 				  .session = p->session,
 				  .era = MCP_LEGACY,
@@ -400,6 +403,9 @@ static void mcp_post(struct api_call *c)
 		return no(c, 503, "out of memory");
 	p->call = c;
 	p->server = c->api->deps.mcp;
+	p->base = call_base(c);
+	if (!p->base)
+		return no(c, 503, "out of memory");
 	if (!may_enter(c, p->box_id))
 		return;
 	if (!is_json(http_header(c->http, "Content-Type")))

@@ -150,6 +150,7 @@ static struct mcp_request *request_create(struct mcp_server *s, const struct mcp
 	list_push_back(&s->requests, &q->node);
 	s->n_requests++;
 	q->home = home_of(q);
+	q->base = arena_strndup(q->arena, c->base, strlen(c->base));
 	return q;
 }
 
@@ -195,7 +196,7 @@ void mcp_begin(struct mcp_server *s, const struct mcp_call *c, struct jv_doc *do
 		return;
 	}
 	q = request_create(s, c, m);
-	if (!q || !q->home || rpc_id(m->id, q->id, sizeof(q->id)) < 0) {
+	if (!q || !q->home || !q->base || rpc_id(m->id, q->id, sizeof(q->id)) < 0) {
 		refuse(s, c, m, RPC_INTERNAL, "the request is too large");
 		if (q)
 			mcp_request_free(q);

@@ -52,6 +52,7 @@ struct mcp_request {
 	struct principal who;
 	char box_id[ID_LEN + 1]; /* of an endpoint that is one sandbox's; "" */
 	const char *home;        /* see struct tool_call */
+	const char *base;        /* see struct tool_call */
 	struct arena *arena;     /* owned */
 	struct jv_doc *doc;      /* owned */
 	char id[RPC_ID_MAX];

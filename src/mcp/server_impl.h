@@ -96,6 +96,7 @@ struct mcp_server {
 
 struct mcp_call { /* what a door knows of a message */
 	const struct principal *who;
+	const char *base;            /* see struct tool_call */
 	const char *box_id;          /* "" */
 	struct mcp_session *session; /* NULL: modern */
 	struct mcp_stream *stream;
