@@ -11,6 +11,12 @@ void mcp_listen(struct mcp_request *q);
 /* tools.c */
 void mcp_tools_list(struct mcp_request *q);
 void mcp_tools_call(struct mcp_request *q);
+struct jw;
+struct tool_call;
+/* content, structuredContent, isError. */
+void mcp_write_tool_result(struct jw *w, const struct tool_call *t);
+/* Who calls, and what can be asked of it. */
+void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t);
 /* tasks.c */
 void mcp_tasks_get(struct mcp_request *q);
 void mcp_tasks_update(struct mcp_request *q);

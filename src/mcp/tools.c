@@ -1,12 +1,210 @@
+/* tools/list and tools/call: the toolbox as clients see it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/str.h"
 #include "mcp/handlers.h"
+#include "mcp/page.h"
 #include "mcp/server_impl.h"
+#include "tools/toolbox.h"
+
+#define INPUTS (TOOL_INPUT_FORM | TOOL_INPUT_URL | TOOL_INPUT_SAMPLING | TOOL_INPUT_ROOTS)
+
+static bool is_bound(const struct mcp_request *q)
+{
+	return q->box_id[0] != '\0' || q->who.sandbox_id[0] != '\0';
+}
+
+/* ---- tools/list ---- */
+
+#define LISTED_MAX 4096u
+
+struct listing { /* arena */
+	const struct tool **items;
+	size_t n;
+};
+
+static void add(void *user, const struct tool *tool)
+{
+	struct listing *l = user;
+
+	if (l->n < LISTED_MAX)
+		l->items[l->n++] = tool;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tool *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
 
 void mcp_tools_list(struct mcp_request *q)
 {
-	mcp_fail(q, RPC_NO_METHOD, "there is no method %s", q->method);
+	struct tools *all = q->server->deps.tools;
+	struct listing l = { .items = arena_array(q->arena, LISTED_MAX, sizeof(*l.items)) };
+	struct mcp_page page;
+	struct jw *w;
+
+	if (!l.items)
+		return mcp_fail(q, RPC_INTERNAL, "out of memory");
+	if (!mcp_page_begin(q, &page))
+		return;
+	tools_each(all, is_bound(q), add, &l);
+	qsort(l.items, l.n, sizeof(*l.items), by_name);
+	w = mcp_result_begin(q);
+	jw_key(w, "tools");
+	jw_array_begin(w);
+	for (size_t i = 0; i < l.n; i++) {
+		if (!mcp_page_takes(&page, l.items[i]->name))
+			continue;
+		jw_object_begin(w);
+		tools_write(all, w, l.items[i], is_bound(q));
+		jw_object_end(w);
+	}
+	jw_array_end(w);
+	mcp_page_end(q, &page, w);
+	mcp_result_end(q);
+}
+
+/* ---- tools/call ---- */
+
+struct call { /* arena */
+	struct tool_call t;
+	struct mcp_request *q;
+};
+
+void mcp_write_tool_result(struct jw *w, const struct tool_call *t)
+{
+	jw_key(w, "content");
+	jw_array_begin(w);
+	if (t->content.len > 0)
+		jw_raw(w, t->content.data, t->content.len);
+	jw_array_end(w);
+	if (t->structured.len > 0)
+		jw_raw_field(w, "structuredContent", t->structured.data, t->structured.len);
+	jw_bool_field(w, "isError", t->outcome == TOOL_FAILED);
+}
+
+static void answer(struct mcp_request *q, struct tool_call *t)
+{
+	struct jw *w = mcp_result_begin(q);
+
+	if (t->content.failed || t->structured.failed)
+		w->failed = -1; /* told as too large */
+	mcp_write_tool_result(w, t);
+	tool_call_done(t);
+	mcp_result_end(q);
+}
+
+static void ask(struct mcp_request *q, struct tool_call *t)
+{
+	const char *state = t->next_state;
+
+	list_init(&q->asks);
+	LIST_FOREACH (&t->asks, a, struct tool_ask, node) {
+		list_remove(&a->node);
+		list_push_back(&q->asks, &a->node);
+	}
+	tool_call_done(t);
+	mcp_asks(q, state);
+}
+
+static void done(struct tool_call *t)
+{
+	struct call *c = LIST_ENTRY(t, struct call, t);
+	struct mcp_request *q = c->q;
+
+	q->cancelled = NULL;
+	q->work = NULL;
+	if (q->is_cancelled) {
+		tool_call_done(t);
+		return mcp_drop(q);
+	}
+	if (t->outcome == TOOL_ASKS)
+		return ask(q, t);
+	if (t->outcome == TOOL_NO_INPUT && q->era == MCP_MODERN) {
+		unsigned missing = t->missing;
+
+		tool_call_done(t);
+		return mcp_fail_client(q, missing);
+	}
+	if (t->outcome == TOOL_NO_INPUT) {
+		static const char text[] = "this tool has to ask, and the client cannot be asked";
+
+		t->outcome = TOOL_FAILED;
+		tool_text(t, text, sizeof(text) - 1);
+	}
+	answer(q, t);
+}
+
+static void progress(struct tool_call *t, double at, double total, const char *text)
+{
+	mcp_progress(LIST_ENTRY(t, struct call, t)->q, at, total, text);
+}
+
+static void log_line(struct tool_call *t, const char *level, const char *logger, const char *json)
+{
+	mcp_log(LIST_ENTRY(t, struct call, t)->q, level, logger, json);
+}
+
+static const struct tool_call_ops quiet = { .done = done, .log = log_line };
+static const struct tool_call_ops telling = { .done = done, .progress = progress, .log = log_line };
+
+/* What runs is ended, and then the request goes; at the end of this process what runs goes on. */
+static void cancelled(struct mcp_request *q)
+{
+	struct call *c = q->work;
+
+	if (!q->server->is_closing)
+		return tools_cancel(&c->t);
+	tools_leave(&c->t);
+	tool_call_done(&c->t);
+	mcp_drop(q);
+}
+
+void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t)
+{
+	bool may_ask = q->era == MCP_MODERN || (q->stream && q->stream->takes_sse);
+
+	t->all = q->server->deps.tools;
+	t->who = q->who;
+	t->is_bound = is_bound(q);
+	(void)str_copy(t->box_id, sizeof(t->box_id), q->box_id);
+	t->inputs = may_ask ? q->client & INPUTS : 0;
+}
+
+static void start(struct mcp_request *q, const struct tool *tool, struct jv arguments)
+{
+	struct call *c = arena_alloc(q->arena, sizeof(*c));
+
+	if (!c)
+		return mcp_fail(q, RPC_INTERNAL, "out of memory");
+	c->q = q;
+	mcp_fill_tool_call(q, &c->t);
+	c->t.arena = q->arena;
+	c->t.home = q->home;
+	c->t.answers = q->answers;
+	c->t.state = q->state;
+	c->t.ops = mcp_has_progress(q) ? &telling : &quiet;
+	q->work = c;
+	q->cancelled = cancelled;
+	tools_call(&c->t, tool, arguments);
 }
 
 void mcp_tools_call(struct mcp_request *q)
 {
-	mcp_fail(q, RPC_NO_METHOD, "there is no method %s", q->method);
+	const char *name = jv_text(jv_get(q->params, "name"));
+	struct jv arguments = jv_get(q->params, "arguments");
+	const struct tool *tool;
+
+	if (!name)
+		return mcp_fail(q, RPC_PARAMS, "name: want the name of a tool");
+	if (jv_kind(arguments) != JV_ABSENT && jv_kind(arguments) != JV_OBJECT)
+		return mcp_fail(q, RPC_PARAMS, "arguments: want an object");
+	tool = tools_find(q->server->deps.tools, is_bound(q), name);
+	if (!tool)
+		return mcp_fail(q, RPC_PARAMS, "Unknown tool: %.128s", name);
+	start(q, tool, arguments);
 }

@@ -330,10 +330,10 @@ void tools_cancel(struct tool_call *t)
 
 void tools_leave(struct tool_call *t)
 {
-	void (*leave)(struct tool_call *) = t->leave;
+	void (*leave)(struct tool_call *) = t->leave ? t->leave : t->cancel;
 
-	t->leave = NULL;
-	loop_task_cancel(&t->soon);
+	t->leave = t->cancel = NULL;
 	if (leave)
 		leave(t);
+	loop_task_cancel(&t->soon);
 }

@@ -45,7 +45,9 @@ void tools_write(struct tools *all, struct jw *w, const struct tool *tool, bool 
 void tools_call(struct tool_call *t, const struct tool *tool, struct jv arguments);
 /* Nobody wants it any more: what runs is ended, with all that it started. done() comes. */
 void tools_cancel(struct tool_call *t);
-/* Nobody waits any more, and it goes on: done() does not come. Only of one with an execution_id. */
+/* Nobody waits any more, and done() does not come. What runs (an execution_id says so) goes on,
+ * what else is under way ends. Of one that still waits for its sandbox only when the loop does not
+ * turn again. */
 void tools_leave(struct tool_call *t);
 /* The process ends: lets go of everything at once; what runs goes on, and done() does not come. */
 void tools_drop(struct tool_call *t);
