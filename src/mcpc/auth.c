@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "crypto/secret.h"
 #include "loop/loop.h"
 #include "outbound/courier.h"
 
@@ -20,7 +21,8 @@ struct wait {
 struct auth {
 	struct mcpc_auth base; /* first: what transports know */
 	struct mcpc_auth_options is;
-	struct oauth *oauth;         /* owned */
+	struct oauth *oauth;         /* owned; NULL where a token is fixed */
+	struct secret *fixed;        /* owned; NULL: none */
 	struct courier_job *job;     /* under way; NULL */
 	struct loop_task step;       /* nobody is called back from inside of their own call */
 	struct loop_timer *patience; /* owned: for whoever has a browser open */
@@ -195,7 +197,9 @@ static int begin(struct auth *a, int status, const char *challenge, struct err *
 
 static const char *token(struct mcpc_auth *base)
 {
-	return oauth_token(of(base)->oauth, now_s());
+	struct auth *a = of(base);
+
+	return a->fixed ? secret_reveal(a->fixed, NULL) : oauth_token(a->oauth, now_s());
 }
 
 static int add_wait(struct auth *a, void (*done)(void *user, const struct err *err), void *user)
@@ -238,7 +242,11 @@ static int refused(struct mcpc_auth *base, int status, const char *challenge,
 {
 	struct auth *a = of(base);
 	struct err err = { 0 };
-	int r = a->is_busy ? 0 : begin(a, status, challenge, &err);
+	int r;
+
+	if (a->fixed)
+		return -EACCES;
+	r = a->is_busy ? 0 : begin(a, status, challenge, &err);
 
 	if (r < 0)
 		log_debug("mcp", "%s", err.text);
@@ -252,8 +260,11 @@ int mcpc_auth_login(struct mcpc_auth *base, const char *redirect,
 		    struct err *err)
 {
 	struct auth *a = of(base);
-	int r = oauth_set_redirect(a->oauth, redirect, err);
+	int r;
 
+	if (a->fixed || a->is.oauth.grant != OAUTH_GRANT_CODE)
+		return err_set(err, ENOTSUP, "nobody logs in at this server");
+	r = oauth_set_redirect(a->oauth, redirect, err);
 	if (r < 0)
 		return r;
 	if (a->opened) {
@@ -274,8 +285,11 @@ int mcpc_auth_redirected(struct mcpc_auth *base, const char *query,
 			 struct err *err)
 {
 	struct auth *a = of(base);
-	int r = oauth_redirected(a->oauth, query, err);
+	int r;
 
+	if (a->fixed)
+		return err_set(err, ENOTSUP, "nobody logs in at this server");
+	r = oauth_redirected(a->oauth, query, err);
 	if (r < 0)
 		return r;
 	r = done ? add_wait(a, done, user) : 0;
@@ -298,30 +312,61 @@ bool mcpc_auth_is_ready(const struct mcpc_auth *base)
 {
 	const struct auth *a = (const struct auth *)(const void *)base;
 
-	return a->is.oauth.grant == OAUTH_GRANT_CLIENT || oauth_has_tokens(a->oauth);
+	return a->fixed || a->is.oauth.grant == OAUTH_GRANT_CLIENT || oauth_has_tokens(a->oauth);
 }
 
 int mcpc_auth_load(struct mcpc_auth *base, const char *json, struct err *err)
 {
+	if (of(base)->fixed)
+		return err_set(err, ENOTSUP, "there is nothing to load");
 	return oauth_load(of(base)->oauth, json, strlen(json), err);
 }
 
-int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err)
+static struct auth *alloc(void)
 {
 	static const struct mcpc_auth_ops ops = { .token = token,
 						  .refused = refused,
 						  .forget = forget };
 	struct auth *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->base.ops = &ops;
+	list_init(&a->waits);
+	list_init(&a->told);
+	loop_task_init(&a->step, step, a);
+	loop_task_init(&a->tell, tell, a);
+	return a;
+}
+
+int mcpc_auth_create_fixed(const char *token_text, struct mcpc_auth **ret, struct err *err)
+{
+	struct auth *a;
+
+	for (const char *p = token_text; *p; p++) {
+		if (*p <= ' ' || *p > '~')
+			return err_set(err, EINVAL, "auth.token: has bytes that no token has");
+	}
+	a = alloc();
+	if (a)
+		a->fixed = secret_create(token_text, strlen(token_text));
+	if (!a || !a->fixed) {
+		free(a);
+		return err_sys(err, ENOMEM, "auth");
+	}
+	*ret = &a->base;
+	return 0;
+}
+
+int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err)
+{
+	struct auth *a = alloc();
 	int r;
 
 	if (!a)
 		return err_sys(err, ENOMEM, "oauth");
-	a->base.ops = &ops;
 	a->is = *o;
-	list_init(&a->waits);
-	list_init(&a->told);
-	loop_task_init(&a->tell, tell, a);
-	loop_task_init(&a->step, step, a);
+	a->is.oauth = (struct oauth_options){ .grant = o->oauth.grant }; /* the rest is theirs */
 	r = oauth_create(&o->oauth, &a->oauth, err);
 	if (r == 0) {
 		r = loop_timer_create(o->loop, give_up, a, &a->patience);
@@ -329,6 +374,7 @@ int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, 
 			(void)err_sys(err, r, "oauth");
 	}
 	if (r < 0) {
+		a->is.release = NULL; /* it stays theirs */
 		(void)mcpc_auth_free(&a->base);
 		return r;
 	}
@@ -345,11 +391,15 @@ struct mcpc_auth *mcpc_auth_free(struct mcpc_auth *base)
 	if (a->job)
 		courier_cancel(a->is.courier, a->job);
 	loop_task_cancel(&a->step);
-	a->patience = loop_timer_free(a->patience);
+	if (a->patience)
+		a->patience = loop_timer_free(a->patience);
 	loop_task_cancel(&a->tell);
 	(void)drop(&a->waits, NULL);
 	(void)drop(&a->told, NULL);
 	a->oauth = oauth_free(a->oauth);
+	a->fixed = secret_free(a->fixed);
+	if (a->is.release)
+		a->is.release(a->is.user);
 	free(a);
 	return NULL;
 }

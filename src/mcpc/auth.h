@@ -28,10 +28,13 @@ struct mcpc_auth_options {
 	/* Somebody has to open this address, and mcpc_auth_redirected() follows. NULL: nobody
 	 * can, unless they begin with mcpc_auth_login(). */
 	void (*open)(void *user, const char *url);
+	void (*release)(void *user); /* the last that is called; may be NULL */
 	void *user;
 };
 
 int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err);
+/* One token, and no other way: a refusal stands. -EINVAL: it cannot be one. */
+int mcpc_auth_create_fixed(const char *token, struct mcpc_auth **ret, struct err *err);
 /* Who waits is forgotten. Takes NULL, returns NULL. */
 struct mcpc_auth *mcpc_auth_free(struct mcpc_auth *a);
 CLEANUP_FUNC(struct mcpc_auth *, mcpc_auth_free)
@@ -39,7 +42,8 @@ CLEANUP_FUNC(struct mcpc_auth *, mcpc_auth_free)
 int mcpc_auth_load(struct mcpc_auth *a, const char *json, struct err *err);
 
 /* Somebody wants to log in, and can be reached at `redirect`: opened() comes once, with the address
- * to open or with err. What was under way is given up; who waits for it waits on. */
+ * to open or with err. What was under way is given up; who waits for it waits on. -ENOTSUP: nobody
+ * logs in there. */
 int mcpc_auth_login(struct mcpc_auth *a, const char *redirect,
 		    void (*opened)(void *user, const char *url, const struct err *err), void *user,
 		    struct err *err);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "mcpc/auth.h"
+#include "mcpc/auth_row.h"
 #include "mcpc/http.h"
 #include "mcpc/servers_impl.h"
 #include "sandbox/events.h"
@@ -266,10 +267,16 @@ static int open_remote(struct server *s, struct mcpc_transport **ret, struct err
 	const char **headers = a ? arena_array(a, row->headers.len + 1, sizeof(*headers)) : NULL;
 	struct mcpc_http_options o = { .loop = s->all->deps.loop,
 				       .courier = s->all->deps.courier,
-				       .url = row->url,
-				       .auth = s->auth };
-	int r;
+				       .url = row->url };
+	int r = 0;
 
+	if (jv_kind(row->auth) != JV_ABSENT && !s->auth)
+		r = mcpc_auth_from_row(row, &s->all->deps, &s->auth, err);
+	if (r < 0) {
+		(void)arena_free(a);
+		return r;
+	}
+	o.auth = s->auth;
 	for (size_t i = 0; headers && i < row->headers.len; i++) {
 		headers[i] = arena_printf(a, "%s: %s", row->headers.items[i].name,
 					  row->headers.items[i].value);

@@ -1,0 +1,197 @@
+#include "mcpc/auth_row.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "mcpc/auth.h"
+#include "mcpc/auth_kept.h"
+#include "mcpc/oauth_impl.h"
+#include "mcpc/servers_row.h"
+
+#define ROW_MAX (256u << 10) /* bytes of all texts of a row */
+
+enum type { BEARER, CLIENT_CREDENTIALS, LOGIN };
+
+static const char *const types[] = { "bearer", "client_credentials", "login", NULL };
+
+struct said {
+	int type;
+	const char *token, *token_file;
+	const char *client_id, *client_secret, *client_secret_file;
+	const char *issuer, *scope, *document;
+	bool allow_private;
+};
+
+static const struct jv_field fields[] = {
+	JV_FIELD("type", CHOICE, struct said, type, .choices = types, .flags = JV_REQUIRED),
+	JV_FIELD("token", STRING, struct said, token, .min = 1, .max = OAUTH_TOKEN_MAX),
+	JV_FIELD("token_file", STRING, struct said, token_file, .min = 1),
+	JV_FIELD("client_id", STRING, struct said, client_id, .min = 1, .max = 1024),
+	JV_FIELD("client_secret", STRING, struct said, client_secret, .min = 1),
+	JV_FIELD("client_secret_file", STRING, struct said, client_secret_file, .min = 1),
+	JV_FIELD("issuer", STRING, struct said, issuer, .min = 1, .max = OAUTH_URL_MAX - 1),
+	JV_FIELD("scope", STRING, struct said, scope, .max = OAUTH_SCOPE_MAX - 1),
+	JV_FIELD("client_id_document", STRING, struct said, document, .min = 1,
+		 .max = OAUTH_URL_MAX - 1),
+	JV_FIELD("allow_private", BOOL, struct said, allow_private),
+};
+
+/* ---- texts ---- */
+
+static int expand(const char *field, const char **text, const struct mcpc_servers_deps *deps,
+		  struct arena *a, struct err *err)
+{
+	struct err why = { 0 };
+	int r = *text ? server_row_expand(*text, deps, a, text, &why) : 0;
+
+	return r < 0 ? err_set(err, -r, "auth.%s: %s", field, why.text) : 0;
+}
+
+static int slurp(const char *path, struct buf *b)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? fd_slurp(fd, b) : -EINVAL;
+}
+
+/* A file's first line in the place of a text that was not given. */
+static int take_file(const char *field, const char *path, const char **text, struct arena *a,
+		     struct err *err)
+{
+	struct buf b = { .max = AUTH_ROW_FILE_MAX };
+	int r = 0;
+
+	if (!path)
+		return 0;
+	if (*text)
+		return err_set(err, EINVAL, "auth.%s: is given in another way, too", field);
+	r = slurp(path, &b);
+	if (r == 0) {
+		*text = arena_strndup(a, buf_str(&b), strcspn(buf_str(&b), "\r\n"));
+		r = *text && **text ? 0 : -ENODATA;
+	}
+	if (b.data)
+		explicit_bzero(b.data, b.cap);
+	buf_done(&b);
+	return r < 0 ? err_sys(err, r, "auth.%s: '%.100s'", field, path) : 0;
+}
+
+static int read_row(const struct server_row *row, const struct mcpc_servers_deps *deps,
+		    struct arena *a, struct said *ret, struct err *err)
+{
+	struct jv_problem problem = { 0 };
+	int r = jv_decode(row->auth, fields, sizeof(fields) / sizeof(fields[0]), a, ret, &problem);
+
+	if (r < 0)
+		return err_set(err, r == -ENOMEM ? ENOMEM : EINVAL, "auth.%s: %s", problem.field,
+			       problem.text);
+	r = expand("token", &ret->token, deps, a, err);
+	if (r == 0)
+		r = expand("client_id", &ret->client_id, deps, a, err);
+	if (r == 0)
+		r = expand("client_secret", &ret->client_secret, deps, a, err);
+	if (r == 0)
+		r = take_file("token_file", ret->token_file, &ret->token, a, err);
+	if (r == 0)
+		r = take_file("client_secret_file", ret->client_secret_file, &ret->client_secret, a,
+			      err);
+	return r;
+}
+
+/* ---- what goes together ---- */
+
+static int check_row(const struct said *s, struct err *err)
+{
+	bool is_client = s->client_id || s->client_secret || s->issuer || s->document;
+
+	if (s->type == BEARER && (is_client || s->scope))
+		return err_set(err, EINVAL, "auth.type: a bearer has a token and nothing else");
+	if (s->type == BEARER && !s->token)
+		return err_set(err, EINVAL, "auth.token: is missing");
+	if (s->type != BEARER && s->token)
+		return err_set(err, EINVAL, "auth.token: is for the type bearer");
+	if (s->type == CLIENT_CREDENTIALS && (!s->client_id || !s->client_secret))
+		return err_set(err, EINVAL,
+			       "auth.client_id: it and a client_secret have to be given");
+	if (s->client_secret && !s->issuer)
+		return err_set(err, EINVAL,
+			       "auth.issuer: whom the client_secret may be shown to is missing");
+	return 0;
+}
+
+/* ---- making one ---- */
+
+static void keep(void *user, const char *json)
+{
+	auth_kept_put(user, json);
+}
+
+static void release(void *user)
+{
+	(void)auth_kept_free(user);
+}
+
+static int create_oauth(const struct server_row *row, const struct mcpc_servers_deps *deps,
+			const struct said *s, struct mcpc_auth **ret, struct err *err)
+{
+	struct mcpc_auth_options o = {
+		.loop = deps->loop,
+		.courier = deps->courier,
+		.keep = keep,
+		.release = release,
+		.oauth = { .server = row->url,
+			   .grant = s->type == LOGIN ? OAUTH_GRANT_CODE : OAUTH_GRANT_CLIENT,
+			   .client_id = s->client_id,
+			   .client_secret = s->client_secret,
+			   .issuer = s->issuer,
+			   .document = s->document,
+			   .scope = s->scope,
+			   .allow_private = s->allow_private },
+	};
+	struct auth_kept *kept = auth_kept_create(deps->sandboxes, row->name, row->url);
+	struct err why = { 0 };
+	const char *json;
+	int r;
+
+	if (!kept)
+		return err_sys(err, ENOMEM, "auth");
+	o.user = kept;
+	r = mcpc_auth_create(&o, ret, &why);
+	if (r < 0) {
+		(void)auth_kept_free(kept);
+		return err_set(err, -r, "auth: %s", why.text);
+	}
+	json = auth_kept_find(kept);
+	if (json && mcpc_auth_load(*ret, json, &why) < 0)
+		log_warn("mcp", "server '%s': %s", row->name, why.text);
+	return 0;
+}
+
+int mcpc_auth_from_row(const struct server_row *row, const struct mcpc_servers_deps *deps,
+		       struct mcpc_auth **ret, struct err *err)
+{
+	struct arena *a = arena_create(ROW_MAX);
+	struct said s = { 0 };
+	int r = a ? read_row(row, deps, a, &s, err) : err_sys(err, ENOMEM, "auth");
+
+	if (r == 0)
+		r = check_row(&s, err);
+	if (r == 0)
+		r = oauth_url_check("url", row->url, err); /* tokens go there */
+	if (r == 0)
+		r = s.type == BEARER ? mcpc_auth_create_fixed(s.token, ret, err)
+				     : create_oauth(row, deps, &s, ret, err);
+	a = arena_free(a);
+	return r;
+}
