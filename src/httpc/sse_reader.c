@@ -67,12 +67,13 @@ static const struct {
 	{ "retry", on_retry },
 };
 
-/* An empty line ends an event; one without data is none. */
+/* An empty line ends an event; one without data is none, but its id counts. */
 static int dispatch(struct sse_reader *r, sse_event_fn fn, void *user)
 {
 	struct sse_event e = { .event = r->name[0] ? r->name : "message", .id = r->id };
 	int result = 0;
 
+	memcpy(r->last_id, r->id, strlen(r->id) + 1);
 	if (r->data.len > 0) {
 		r->data.data[--r->data.len] = '\0'; /* the last line's LF is none of its */
 		e.data = r->data.data;

@@ -26,6 +26,7 @@ struct sse_reader {
 	struct buf data; /* of the event that is coming, each line with its LF */
 	char name[SSE_NAME_MAX + 1];
 	char id[SSE_ID_MAX + 1];
+	char last_id[SSE_ID_MAX + 1]; /* of what has ended: where to go on when the stream breaks */
 	int64_t retry_ms; /* what the server asks for before the next connection; -1: nothing */
 	size_t bom;       /* bytes of the byte order mark that were seen */
 	bool begun;       /* what comes cannot be the mark any more */

@@ -199,6 +199,7 @@ int mcpc_call_send(struct mcpc_call *call, struct err *err)
 	(void)str_format(call->id, sizeof(call->id), "%" PRIu64, ++c->last_id);
 	call->is_modern = call->is_greeting ? c->state == MCPC_PROBES : c->is_modern;
 	call->state = MCPC_CALL_SENT;
+	call->session_no = c->session_no;
 	r = map_put(c->calls, call->id, strlen(call->id), call, NULL);
 	if (r == -E2BIG)
 		return err_set(err, EAGAIN, "%u requests are under way at this server",

@@ -206,7 +206,7 @@ static void on_failed(void *user, const char *id, int status, const char *body, 
 	if (status == 404 && !call->is_modern && !call->is_greeting) {
 		(void)map_remove(c->calls, call->id, strlen(call->id));
 		call->state = MCPC_CALL_WAITS;
-		if (mcpc_renew(c, &failure) < 0)
+		if (mcpc_renew(c, call, &failure) < 0)
 			mcpc_call_fail(call, &failure);
 	} else if (status == 401 || status == 403 || !take_refusal(call, body, n)) {
 		if (failure.code == 0)

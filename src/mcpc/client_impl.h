@@ -34,6 +34,7 @@ struct mcpc {
 	bool has_retried;  /* the probe, with a version that the server has named */
 	char protocol[32]; /* the version that is spoken; "": not agreed yet */
 	uint64_t last_id;
+	unsigned session_no;          /* counts handshakes */
 	struct map *calls;            /* owned: by id; of those that are sent */
 	struct list all;              /* struct mcpc_call */
 	struct list asks;             /* struct mcpc_ask */
@@ -70,8 +71,9 @@ struct mcpc_call {
 	struct buf answers;  /* inputResponses; without its last brace while there are open ones */
 	size_t n_open;       /* questions without an answer */
 	unsigned round;
-	bool is_greeting; /* part of the handshake: is sent before it is over */
-	bool is_modern;   /* as it was sent */
+	unsigned session_no; /* when it was sent */
+	bool is_greeting;    /* part of the handshake: is sent before it is over */
+	bool is_modern;      /* as it was sent */
 	mcpc_done_fn done;
 	mcpc_progress_fn progress;
 	void *user;
@@ -131,8 +133,9 @@ void mcpc_asks_free(struct mcpc *c);
 
 /* ---- connect.c ---- */
 
-/* The server does not know our session any more: another one. -EPIPE: it was tried already. */
-int mcpc_renew(struct mcpc *c, struct err *err);
+/* The server does not know the session of this call any more: another one, and then the call again.
+ * -EPIPE: it was tried already. */
+int mcpc_renew(struct mcpc *c, struct mcpc_call *call, struct err *err);
 
 /* ---- list.c ---- */
 

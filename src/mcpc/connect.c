@@ -148,6 +148,7 @@ static void initialize(struct mcpc *c)
 
 	c->state = MCPC_SHAKES;
 	c->is_modern = false;
+	c->session_no++;
 	jw_object_begin(&w);
 	jw_str_field(&w, "protocolVersion", c->only_version ? c->only_version : legacy[0]);
 	jw_raw_field(&w, "capabilities", c->offers, strlen(c->offers));
@@ -163,10 +164,12 @@ static void initialize(struct mcpc *c)
 					 .user = c });
 }
 
-int mcpc_renew(struct mcpc *c, struct err *err)
+int mcpc_renew(struct mcpc *c, struct mcpc_call *call, struct err *err)
 {
 	if (c->state == MCPC_SHAKES)
 		return 0; /* on its way already */
+	if (c->state == MCPC_READY && call->session_no != c->session_no)
+		return mcpc_call_send(call, err); /* there is another by now */
 	if (c->state != MCPC_READY || !c->may_renew)
 		return err_set(err, EPIPE, "the server does not keep our session");
 	c->may_renew = false;

@@ -17,7 +17,7 @@ struct mcpc_auth_ops {
 	const char *(*token)(struct mcpc_auth *a);
 	/* The server wants another one: status 401 or 403, and its WWW-Authenticate (NULL: none).
 	 * done() comes once, later: without err the request is sent again, with the token of then.
-	 * -errno: there is no way, the refusal stands. Asked again only for another request. */
+	 * -errno: there is no way, the refusal stands. One request is refused twice at most. */
 	int (*refused)(struct mcpc_auth *a, int status, const char *challenge,
 		       void (*done)(void *user, const struct err *err), void *user);
 	/* done() of this user does not come any more. */

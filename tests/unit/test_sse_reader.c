@@ -116,6 +116,24 @@ static void the_pause_before_the_next_connection_is_kept(void **state)
 	}
 }
 
+static void an_id_counts_once_its_event_has_ended(void **state)
+{
+	struct sse_reader r;
+	struct log l = { 0 };
+
+	(void)state;
+	sse_reader_init(&r, 1000);
+	assert_int_equal(feed(&r, "id: 1\n\n", &l), 0); /* also without data */
+	assert_string_equal(r.last_id, "1");
+	assert_int_equal(feed(&r, "id: 2\ndata: cut o", &l), 0);
+	assert_string_equal(r.last_id, "1");
+	assert_int_equal(feed(&r, "ff\n\n", &l), 0);
+	assert_string_equal(r.last_id, "2");
+	assert_string_equal(buf_str(&l.text), "message|2|cut off;");
+	sse_reader_done(&r);
+	buf_done(&l.text);
+}
+
 static void every_length_has_its_limit(void **state)
 {
 	char id[SSE_ID_MAX + 32], name[SSE_NAME_MAX + 32];
@@ -168,6 +186,7 @@ int main(void)
 		cmocka_unit_test(events_come_out_however_the_bytes_come_in),
 		cmocka_unit_test(an_id_with_a_nul_is_passed_over),
 		cmocka_unit_test(the_pause_before_the_next_connection_is_kept),
+		cmocka_unit_test(an_id_counts_once_its_event_has_ended),
 		cmocka_unit_test(every_length_has_its_limit),
 		cmocka_unit_test(the_reader_of_events_can_end_it),
 	};

@@ -1,0 +1,233 @@
+#include "mcpc/http.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "mcpc/http_impl.h"
+
+#define DELETE_MS 5000u
+
+static void http_free(struct http *h)
+{
+	for (size_t i = 0; h->headers[i]; i++) {
+		explicit_bzero(h->headers[i], strlen(h->headers[i])); /* keys are among them */
+		free(h->headers[i]);
+	}
+	free(h->url);
+	free(h->server);
+	free(h->ca_file);
+	free(h);
+}
+
+void http_enter(struct http *h)
+{
+	h->busy++;
+}
+
+void http_leave(struct http *h)
+{
+	if (--h->busy > 0)
+		return;
+	LIST_FOREACH (&h->all, x, struct exchange, node)
+		if (x->is_over || h->is_closed)
+			exchange_free(x);
+	if (h->is_closed)
+		http_free(h);
+}
+
+/* ---- what the client asks for ---- */
+
+static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct err *err)
+{
+	struct http *h = (struct http *)t;
+	struct exchange *x = exchange_create(h, m, err);
+	int r = 0;
+
+	if (!x)
+		return err ? -err->code : -ENOMEM;
+	if (x->is_first) {
+		h->session[0] = '\0'; /* a new one comes with the answer */
+		h->version[0] = '\0';
+		h->session_no++;
+	}
+	if (h->gate && !x->is_first)
+		x->is_held = true;
+	else
+		r = exchange_start(x, err);
+	if (r < 0) {
+		exchange_free(x);
+		return r;
+	}
+	if (!m->id && m->method && strcmp(m->method, "notifications/initialized") == 0)
+		h->gate = x;
+	return 0;
+}
+
+static void http_forget(struct mcpc_transport *t, const char *id)
+{
+	struct http *h = (struct http *)t;
+
+	http_enter(h);
+	LIST_FOREACH (&h->all, x, struct exchange, node)
+		if (!x->is_over && x->id && strcmp(x->id, id) == 0)
+			exchange_drop(x);
+	http_leave(h);
+}
+
+static void listen(struct http *h)
+{
+	struct err err = { 0 };
+
+	if (h->ear || !h->version[0])
+		return;
+	h->ear = exchange_create(h, NULL, &err);
+	if (h->ear && exchange_start(h->ear, &err) < 0)
+		exchange_drop(h->ear);
+	if (err.code)
+		log_debug("mcpc", "the server is not listened to: %s", err.text);
+}
+
+void http_open_gate(struct http *h)
+{
+	struct err err;
+
+	LIST_FOREACH (&h->all, x, struct exchange, node) {
+		if (!x->is_held || x->is_over)
+			continue;
+		x->is_held = false;
+		err = (struct err){ 0 };
+		if (exchange_start(x, &err) == 0)
+			continue;
+		x->is_over = true;
+		if (x->id)
+			h->base.events->failed(h->base.user, x->id, 0, "", 0, &err);
+	}
+	listen(h);
+}
+
+static void http_agreed(struct mcpc_transport *t, const char *version)
+{
+	struct http *h = (struct http *)t;
+
+	if (str_copy(h->version, sizeof(h->version), version) < 0)
+		return;
+	if (h->ear) { /* of the session before */
+		struct exchange *old = TAKE(h->ear);
+
+		exchange_drop(old);
+	}
+	if (!h->gate)
+		listen(h);
+}
+
+static void deleted(void *user, const struct courier_answer *a)
+{
+	(void)user;
+	if (a->r < 0 && a->status != 405) /* which says that it may not be done */
+		log_debug("mcpc", "a session is not ended: %s", a->err.text);
+}
+
+static void end_session(struct http *h)
+{
+	struct exchange x = { .h = h };
+	struct courier_request req = { .method = "DELETE",
+				       .url = h->url,
+				       .server = h->server,
+				       .ca_file = h->ca_file,
+				       .max = 4096,
+				       .timeout_ms = DELETE_MS,
+				       .public_only = h->public_only,
+				       .is_untraced = true };
+	char **headers = NULL;
+
+	if (!h->session[0] || http_head_write(&x, &headers) < 0)
+		return;
+	req.headers = (const char *const *)headers;
+	(void)courier_send(h->courier, &req, deleted, NULL);
+	http_head_free(headers);
+}
+
+static void http_close(struct mcpc_transport *t)
+{
+	struct http *h = (struct http *)t;
+
+	http_enter(h);
+	h->is_closed = true;
+	end_session(h);
+	LIST_FOREACH (&h->all, x, struct exchange, node)
+		exchange_drop(x);
+	http_leave(h);
+}
+
+static const struct mcpc_transport_ops ops = {
+	.send = http_send,
+	.forget = http_forget,
+	.agreed = http_agreed,
+	.close = http_close,
+	.forget_cancels = true,
+};
+
+/* ---- making one ---- */
+
+static int copy(const char *text, char **ret)
+{
+	*ret = text ? str_dup(str_of(text)) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+/* A line break in one would begin another. */
+static bool is_header(const char *line)
+{
+	const char *colon = strchr(line, ':');
+
+	for (const char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f || (colon && p < colon && *p == ' '))
+			return false;
+	return colon && colon > line;
+}
+
+static int copy_headers(struct http *h, const char *const *headers, struct err *err)
+{
+	for (size_t i = 0; headers && headers[i]; i++) {
+		if (i == MCPC_HEADERS_MAX)
+			return err_set(err, E2BIG, "headers: more than %u", MCPC_HEADERS_MAX);
+		if (!is_header(headers[i]))
+			return err_set(err, EINVAL, "headers: want \"Name: value\"");
+		if (copy(headers[i], &h->headers[i]) < 0)
+			return err_sys(err, ENOMEM, "headers");
+	}
+	return 0;
+}
+
+int mcpc_http_create(const struct mcpc_http_options *o, struct mcpc_transport **ret,
+		     struct err *err)
+{
+	struct http *h;
+	int r = o->server ? 0 : courier_check_url(o->url, err);
+
+	if (r < 0)
+		return r;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return err_sys(err, ENOMEM, "MCP transport");
+	list_init(&h->all);
+	h->base.ops = &ops;
+	h->loop = o->loop;
+	h->courier = o->courier;
+	h->auth = o->auth;
+	h->public_only = o->public_only;
+	if (copy(o->url, &h->url) < 0 || copy(o->server, &h->server) < 0 ||
+	    copy(o->ca_file, &h->ca_file) < 0)
+		r = err_sys(err, ENOMEM, "MCP transport");
+	else
+		r = copy_headers(h, o->headers, err);
+	if (r < 0) {
+		http_free(h);
+		return r;
+	}
+	*ret = &h->base;
+	return 0;
+}

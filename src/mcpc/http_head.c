@@ -1,0 +1,120 @@
+/* The headers of requests to an MCP server. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "mcpc/http_impl.h"
+#include "mcpc/mirror.h"
+
+#define HEAD_MAX (COURIER_HEADERS_MAX - 1)
+
+struct head {
+	char **lines; /* owned; HEAD_MAX + 1 */
+	size_t n;
+	int failed;
+};
+
+static void add_line(struct head *h, struct buf *line)
+{
+	if (h->failed == 0 && line->failed)
+		h->failed = -ENOMEM;
+	if (h->failed == 0 && h->n == HEAD_MAX)
+		h->failed = -E2BIG;
+	if (h->failed < 0) {
+		buf_done(line);
+		return;
+	}
+	h->lines[h->n++] = buf_take(line);
+}
+
+static void add(struct head *h, const char *name, const char *value)
+{
+	struct buf line = { 0 };
+
+	(void)buf_puts(&line, name);
+	(void)buf_puts(&line, value);
+	add_line(h, &line);
+}
+
+static void add_encoded(struct head *h, const char *name, const char *value)
+{
+	struct buf line = { 0 };
+
+	(void)buf_puts(&line, name);
+	if (mcpc_mirror_value(&line, str_of(value)) < 0 && h->failed == 0)
+		h->failed = -E2BIG;
+	add_line(h, &line);
+}
+
+static int begin(struct head *h)
+{
+	*h = (struct head){ .lines = calloc(HEAD_MAX + 1, sizeof(*h->lines)) };
+	return h->lines ? 0 : -ENOMEM;
+}
+
+static int end(struct head *h, char ***ret)
+{
+	if (h->failed < 0) {
+		http_head_free(h->lines);
+		return h->failed;
+	}
+	*ret = h->lines;
+	return 0;
+}
+
+void http_head_free(char **headers)
+{
+	for (size_t i = 0; headers && headers[i]; i++) {
+		explicit_bzero(headers[i], strlen(headers[i]));
+		free(headers[i]);
+	}
+	free(headers);
+}
+
+int http_head_keep(struct exchange *x, const struct mcpc_send *m)
+{
+	struct head h;
+
+	if (begin(&h) < 0)
+		return -ENOMEM;
+	if (m->version)
+		add(&h, "MCP-Protocol-Version: ", m->version);
+	if (m->is_modern && m->method)
+		add(&h, "Mcp-Method: ", m->method);
+	if (m->is_modern && m->name)
+		add_encoded(&h, "Mcp-Name: ", m->name);
+	for (size_t i = 0; m->headers && m->headers[i]; i++)
+		add(&h, m->headers[i], "");
+	return end(&h, &x->headers);
+}
+
+static bool has_version(const struct exchange *x)
+{
+	return x->headers && x->headers[0] && str_starts(str_of(x->headers[0]), "MCP-Protocol-");
+}
+
+int http_head_write(const struct exchange *x, char ***ret)
+{
+	const char *token = x->h->auth ? x->h->auth->ops->token(x->h->auth) : NULL;
+	bool is_post = x->body && !x->is_resuming;
+	struct head h;
+
+	if (begin(&h) < 0)
+		return -ENOMEM;
+	if (token)
+		add(&h, "Authorization: Bearer ", token);
+	add(&h, "Accept: ", is_post ? "application/json, text/event-stream" : "text/event-stream");
+	for (size_t i = 0; x->h->headers[i]; i++)
+		add(&h, x->h->headers[i], "");
+	for (size_t i = 0; x->headers && x->headers[i]; i++)
+		add(&h, x->headers[i], "");
+	if (!x->is_modern && !has_version(x) && !x->is_first && x->h->version[0])
+		add(&h, "MCP-Protocol-Version: ", x->h->version);
+	if (!x->is_modern && !x->is_first && x->h->session[0])
+		add(&h, "Mcp-Session-Id: ", x->h->session);
+	if (!is_post && x->last_event[0])
+		add(&h, "Last-Event-ID: ", x->last_event);
+	return end(&h, ret);
+}

@@ -1,0 +1,80 @@
+/* What the files of the HTTP transport know of each other. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "httpc/sse_reader.h"
+#include "loop/loop.h"
+#include "mcpc/http.h"
+#include "outbound/courier.h"
+
+#define HTTP_SESSION_MAX 256u
+#define HTTP_VERSION_MAX 32u
+
+struct exchange;
+
+struct http {
+	struct mcpc_transport base; /* first */
+	struct loop *loop;          /* borrowed, as are courier and auth */
+	struct courier *courier;
+	struct mcpc_auth *auth;              /* NULL: none */
+	char *url, *server, *ca_file;        /* owned; the last two may be NULL */
+	char *headers[MCPC_HEADERS_MAX + 1]; /* owned */
+	bool public_only;
+	char session[HTTP_SESSION_MAX + 1]; /* "": none */
+	unsigned session_no;                /* counts them */
+	char version[HTTP_VERSION_MAX];     /* that was agreed on in the legacy era; "" */
+	struct list all;                    /* struct exchange */
+	struct exchange *gate; /* the end of the handshake: all others wait until it is there */
+	struct exchange *ear;  /* what the server says by itself; NULL: is not listened to */
+	unsigned busy;         /* callbacks on the stack: nothing is freed under them */
+	bool is_closed;
+};
+
+/* A message of ours and what comes of it; or what the server says by itself. */
+struct exchange {
+	struct list node;
+	struct http *h;
+	char *id;   /* owned: of a request, JSON text; NULL: none is waited for */
+	char *body; /* owned; NULL: it only listens */
+	size_t body_len;
+	unsigned session_no; /* when it was sent */
+	char **headers;      /* owned: of this message alone, ended by NULL */
+	bool is_modern;
+	bool is_first;    /* initialize: its answer has the session */
+	bool is_held;     /* behind the gate */
+	bool is_resuming; /* goes on where it broke off: a GET */
+	bool is_answered;
+	bool is_over; /* to be freed */
+	bool has_head, is_stream;
+	struct courier_job *job; /* NULL: none under way */
+	struct sse_reader sse;
+	struct buf json;
+	char last_event[SSE_ID_MAX + 1];
+	int64_t retry_ms;         /* -1: not said */
+	unsigned tries;           /* to go on, since the last event */
+	unsigned refusals;        /* that another token might help against */
+	struct loop_timer *timer; /* owned: until it goes on; NULL: never did */
+};
+
+/* ---- http.c ---- */
+
+void http_enter(struct http *h);
+void http_leave(struct http *h); /* h may be gone afterwards */
+
+/* ---- http_exchange.c ---- */
+
+struct exchange *exchange_create(struct http *h, const struct mcpc_send *m, struct err *err);
+int exchange_start(struct exchange *x, struct err *err);
+void exchange_drop(struct exchange *x); /* freed by http_leave() */
+void exchange_free(struct exchange *x);
+/* The gate is passed, or its exchange is gone: what was held goes, and the server is heard. */
+void http_open_gate(struct http *h);
+
+/* ---- http_head.c ---- */
+
+/* All headers of a request, for the courier; ended by NULL. Freed by http_head_free(). */
+int http_head_write(const struct exchange *x, char ***ret);
+/* Those of one message alone: copied into x->headers. -E2BIG, -ENOMEM. */
+int http_head_keep(struct exchange *x, const struct mcpc_send *m);
+void http_head_free(char **headers); /* zeroes them: tokens are among them */
