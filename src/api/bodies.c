@@ -93,6 +93,8 @@ static const struct jv_field sandbox_fields[] = {
 	      .help = "true unless given; false: built anew"),
 	FIELD("networkAccess", VALUE, body_sandbox, network, .flags = JV_NULLABLE,
 	      .help = "\"none\" or null"),
+	FIELD("tools", VALUE, body_sandbox, tools, .flags = JV_NULLABLE,
+	      .help = "true, or names of servers whose tools its programs may call"),
 };
 static const struct body_sandbox sandbox_defaults = { .use_warm_pool = true };
 const struct route_body body_sandbox = {

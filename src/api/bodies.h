@@ -33,7 +33,7 @@ struct body_sandbox {
 		uint64_t memory_bytes, disk_bytes;
 	} resources;
 	struct jv_pairs env, metadata;
-	struct jv network;
+	struct jv network, tools;
 };
 
 #define BODY_UNSAID 2

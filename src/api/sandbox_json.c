@@ -1,5 +1,7 @@
 #include "api/sandbox_json.h"
 
+#include <string.h>
+
 #include "base/str.h"
 #include "sandbox/profile.h"
 #include "sandbox/sandbox.h"
@@ -120,6 +122,8 @@ void sandbox_json(struct jw *w, const struct sandbox_info *info)
 	jw_str_field(w, "runtime", info->runtime);
 	jw_str_field(w, "securityLevel", profiles[info->profile].name);
 	jw_str_field(w, "networkAccess", "none");
+	jw_raw_field(w, "tools", info->grant[0] ? info->grant : "false",
+		     info->grant[0] ? strlen(info->grant) : 5);
 	jw_str_field(w, "owner", info->owner);
 	jw_iso_field(w, "createdAt", info->created_ms);
 	jw_iso_field(w, "expiresAt", info->expires_ms);

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "net/http.h"
+#include "sandbox/grant.h"
 #include "sandbox/pairs.h"
 #include "sandbox/profile.h"
 #include "sandbox/template.h"
@@ -153,6 +154,26 @@ static bool take_volumes(struct api_call *c, const struct body_sandbox *body,
 	return true;
 }
 
+/* False: answered. */
+static bool take_tools(struct api_call *c, struct jv tools, const char **ret)
+{
+	struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+	bool is_some = true;
+	struct err err = { 0 };
+
+	if (jv_kind(tools) == JV_ABSENT || jv_kind(tools) == JV_NULL ||
+	    (jv_bool(tools, &is_some) == 0 && !is_some))
+		return true;
+	jw_value(&w, tools);
+	*ret = jw_end(&w) == 0 ? arena_strndup(http_arena(c->http), buf_str(&b), b.len) : NULL;
+	buf_done(&b);
+	if (*ret && grant_check(*ret, &err) == 0)
+		return true;
+	problem_field(c, "tools", "%s", *ret ? err.text : "out of memory");
+	return false;
+}
+
 static bool check_names(struct api_call *c, const struct body_sandbox *body)
 {
 	if (body->snapshot && (body->template || body->runtime)) {
@@ -196,7 +217,7 @@ void api_sandbox_create(struct api_call *c)
 
 	if (!check_level(c, body, &req) || !find_template(c, body, &req.template) ||
 	    !check_times(c, body->timeout_ms, body->idle_ms) || !check_names(c, body) ||
-	    !take_volumes(c, body, &volumes))
+	    !take_volumes(c, body, &volumes) || !take_tools(c, body->tools, &req.grant))
 		return;
 	if ((req.n_env > 0 && !req.env) || (req.n_metadata > 0 && !req.metadata))
 		return problem_reply(c, &(struct err){ ENOMEM, "sandbox" });

@@ -41,6 +41,8 @@ static const struct schema_field sandbox[] = {
 	FIELD("runtime", STRING, .help = "the same as template"),
 	FIELD("securityLevel", STRING),
 	FIELD("networkAccess", STRING),
+	FIELD("tools", SCHEMA_ANY,
+	      .help = "whose tools its programs may call: true, false, or names"),
 	FIELD("owner", STRING),
 	FIELD("createdAt", TIME),
 	FIELD("expiresAt", TIME | NIL, .help = "null while paused"),

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -16,7 +17,7 @@ struct create_args {
 	bool get_or_create, cold;
 	struct limits limits; /* 0: the daemon's default */
 	uint64_t timeout_ms, idle_ms;
-	struct opt_list env, metadata, volumes;
+	struct opt_list env, metadata, volumes, tools;
 };
 
 #define AT(field) offsetof(struct create_args, field)
@@ -74,6 +75,11 @@ const struct opt sandbox_create_opts[] = {
 	  .arg = "K=V",
 	  .help = "for finding it again; may be repeated",
 	  .offset = AT(metadata) },
+	{ .name = "tools",
+	  .type = OPT_LIST,
+	  .arg = "SERVER",
+	  .help = "whose tools its programs may call, all for everybody's; may be repeated",
+	  .offset = AT(tools) },
 	{ .name = "cold",
 	  .type = OPT_FLAG,
 	  .help = "build it anew instead of taking one that waits",
@@ -126,6 +132,20 @@ static int put_volumes(struct jw *w, const struct opt_list *volumes, struct err 
 	return 0;
 }
 
+static void put_tools(struct jw *w, const struct opt_list *tools)
+{
+	for (size_t i = 0; i < tools->len; i++)
+		if (strcmp(tools->items[i], "all") == 0)
+			return jw_bool_field(w, "tools", true);
+	if (tools->len == 0)
+		return;
+	jw_key(w, "tools");
+	jw_array_begin(w);
+	for (size_t i = 0; i < tools->len; i++)
+		jw_string(w, tools->items[i]);
+	jw_array_end(w);
+}
+
 static int write_body(const struct create_args *a, struct buf *b, struct err *err)
 {
 	static const struct client_pairs env = { "env", "env", true },
@@ -148,6 +168,7 @@ static int write_body(const struct create_args *a, struct buf *b, struct err *er
 		jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
 	if (a->idle_ms)
 		jw_double_field(&w, "idleTimeout", (double)a->idle_ms / 1000);
+	put_tools(&w, &a->tools);
 	client_resources(&w, &a->limits);
 	r = client_pairs(&w, &env, &a->env, err);
 	if (r == 0)

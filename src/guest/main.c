@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/call.h"
 #include "guest/serve.h"
 #include "guest/sudo.h"
 
@@ -71,6 +72,8 @@ int main(int argc, char **argv)
 
 	if (sudo_is_name(argc > 0 ? argv[0] : ""))
 		return sudo_main(argc, argv);
+	if (call_is_name(argc > 0 ? argv[0] : ""))
+		return call_main(argc, argv);
 	/* In time: whoever cannot be looked at owns nothing in /proc, unless it is root there. */
 	options.oom_fd = open_oom_score();
 	(void)prctl(PR_SET_DUMPABLE, 0);

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "launch/enclave.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
+#include "launch/template_etc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -70,15 +70,8 @@ static int make_file(int dir, const char *name, mode_t mode, uid_t owner, struct
 static int add_sudo(struct launch *l, int bin, uid_t owner, struct err *err)
 {
 	_close_ int to = make_file(bin, "sudo", 0755, owner, err);
-	off_t at = 0;
-	ssize_t n;
 
-	if (to < 0)
-		return to;
-	do
-		n = sendfile(to, l->init_fd, &at, 1u << 20);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? err_sys(err, errno, "fittings: sudo") : 0;
+	return to < 0 ? to : template_copy_program(to, l->init_fd, err);
 }
 
 static bool is_there(int root, const char *path)

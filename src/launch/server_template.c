@@ -100,7 +100,7 @@ static int open_image(const struct launch *l, const struct template_spec *spec, 
 static int build_template(struct launch *l, const struct template_spec *spec, int dir_fd,
 			  struct err *err)
 {
-	struct template_context ctx = { l->view_ns, l->rootless };
+	struct template_context ctx = { l->view_ns, l->rootless, l->init_fd };
 	_close_ int image = spec->root == ROOT_LAYERS ? open_image(l, spec, err) : -1;
 
 	if (spec->root == ROOT_LAYERS && image < 0)

@@ -110,6 +110,8 @@ static int make_skeleton(const struct template_context *ctx, const struct templa
 		dir_fd = -1;
 	r = template_fill(fd, spec->root == ROOT_HOST, dir_fd, spec->net == NET_HOST, err);
 	if (r == 0)
+		r = template_fill_program(fd, ctx->init_fd, err);
+	if (r == 0)
 		r = template_fill_devices(fd, !ctx->rootless, err);
 	if (r < 0) {
 		(void)close(fd);

@@ -9,6 +9,7 @@
 struct template_context {
 	int view_ns; /* the launcher's copy of the machine's mounts; the caller is in it */
 	bool rootless;
+	int init_fd; /* borrowed: holt-init, which is `holt-call`, too */
 };
 
 /* Returns the descriptor of the new mount namespace; the caller is back in the view. dir_fd: the

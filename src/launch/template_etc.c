@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -16,6 +17,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "launch/mounts.h"
+#include "spec/guest.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define COPY_DEPTH 6         /* below /etc */
@@ -23,8 +25,9 @@
 #define COPY_FILE (4u << 20) /* bytes of one file */
 
 static const char *const directories[] = {
-	"dev",  "dev/pts", "dev/shm", "etc", "home", "home/user", "mnt", "opt",     "proc",
-	"root", "run",     "srv",     "sys", "tmp",  "usr",       "var", "var/lib", "workspace",
+	"dev", "dev/pts", "dev/shm", "etc",       "home", "home/user", "mnt",
+	"opt", "proc",    "root",    "run",       "srv",  "sys",       "tmp",
+	"usr", "var",     "var/lib", "workspace", "holt", "holt/bin",  "holt/lib",
 };
 
 #define USER_LINE "user:x:1000:1000:user:/home/user:/bin/bash\n"
@@ -57,6 +60,10 @@ static const struct {
 	{ "dev/stdout", "/proc/self/fd/1" },
 	{ "dev/stderr", "/proc/self/fd/2" },
 	{ "dev/ptmx", "pts/ptmx" },
+	/* They lead somewhere in boxes that have tools: what is there is written by the box. */
+	{ "holt/tools", GUEST_TOOLS_DIR "/tools" },
+	{ "holt/tools.sock", GUEST_TOOLS_SOCKET },
+	{ "holt/lib/holt_tools", "/holt/tools" },
 };
 
 /* What of the machine's /etc programs look for. A trailing '*' takes every name that begins so.
@@ -298,6 +305,26 @@ static int make_nodes(int dev, bool real, struct err *err)
 			return err_sys(err, errno, "template device %s", template_devices[i]);
 	}
 	return 0;
+}
+
+int template_copy_program(int to, int program_fd, struct err *err)
+{
+	off_t at = 0;
+	ssize_t n;
+
+	do
+		n = sendfile(to, program_fd, &at, 1u << 20);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? err_sys(err, errno, "copy holt-init") : 0;
+}
+
+int template_fill_program(int root_fd, int program_fd, struct err *err)
+{
+	_close_ int to = openat(root_fd, "holt/bin/holt-call",
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
+
+	return to < 0 ? err_sys(err, errno, "template's holt-call")
+		      : template_copy_program(to, program_fd, err);
 }
 
 int template_fill_devices(int root_fd, bool real, struct err *err)

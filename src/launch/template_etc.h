@@ -10,6 +10,9 @@ struct err;
  * root of a directory template (its own passwd file is kept, if everyone may read it, and our user
  * added), else -1. */
 int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *err);
+/* holt-init under the name `holt-call`, which is a program of a box's user. */
+int template_fill_program(int root_fd, int program_fd, struct err *err);
+int template_copy_program(int to, int program_fd, struct err *err);
 /* Device files, as real nodes or (rootless) as empty files to bind onto. */
 int template_fill_devices(int root_fd, bool real, struct err *err);
 /* A /dev with nodes of its own, mounted nowhere yet: its descriptor. For boxes whose root is

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
+#include "sandbox/grant.h"
 #include "sandbox/sandbox.h"
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
@@ -131,6 +132,8 @@ int check_request(const struct sandbox_settings *s, const struct sandbox_request
 	if (req->life.on_timeout >= LAPSE_COUNT)
 		return err_set(err, EINVAL, "onTimeout: there is no such choice");
 	r = req->note ? check_note(req->note, err) : 0;
+	if (r == 0 && req->grant)
+		r = grant_check(req->grant, err);
 	if (r < 0)
 		return r;
 	r = check_env(req->env, req->n_env, err);

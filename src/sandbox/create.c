@@ -209,6 +209,8 @@ static int fill_pairs(struct sandbox *sb, const struct sandbox_request *req,
 
 	if (r == 0 && req->note && !(sb->note = strdup(req->note)))
 		r = -ENOMEM;
+	if (r == 0 && req->grant && !(sb->grant = strdup(req->grant)))
+		r = -ENOMEM;
 	return r < 0 ? r : pairs_copy(req->metadata, req->n_metadata, &sb->metadata);
 }
 

@@ -14,6 +14,7 @@
 
 #define SHELL "/bin/bash"
 #define WORKSPACE "/workspace"
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define TRACE_VARIABLE "TRACEPARENT"
 #define TEXT_MAX (256u << 10) /* of a request's texts; the frame to the box has its own limit */
 
@@ -22,7 +23,7 @@ static const struct {
 	const char *text;
 	bool is_pty; /* of terminals only */
 } defaults[] = {
-	{ "PATH=/usr/local/bin:/usr/bin:/bin", false },
+	{ "PATH=" DEFAULT_PATH, false },
 	{ "LANG=C.UTF-8", false },
 	{ "TERM=xterm-256color", true },
 };
@@ -134,6 +135,16 @@ static int set_trace(struct guest_exec *e, const struct trace_context *trace, st
 	return 0;
 }
 
+/* How programs find what is made for a sandbox with a grant: /holt is in every root. */
+static int add_tools(struct guest_exec *e, const struct template_row *row, struct arena *a)
+{
+	const char *path = row && row->path ? row->path : DEFAULT_PATH;
+	struct sandbox_pair pairs[] = { { "PATH", arena_printf(a, "%s:/holt/bin", path) },
+					{ "PYTHONPATH", "/holt/lib" } };
+
+	return pairs[0].value ? add_pairs(e, pairs, 2, a) : -ENOMEM;
+}
+
 /* The request's variables win over the sandbox's, and those over the defaults. */
 static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 			   const struct exec_request *req, struct arena *a, struct err *err)
@@ -146,6 +157,8 @@ static int set_environment(struct guest_exec *e, const struct sandbox *sb,
 	r = add_pairs(e, req->env, req->n_env, a);
 	if (r == 0)
 		r = add_pairs(e, sb->env.items, sb->env.len, a);
+	if (r == 0 && sb->grant)
+		r = add_tools(e, row, a);
 	if (r == 0 && row && row->path)
 		r = add_pairs(e, &(struct sandbox_pair){ "PATH", row->path }, 1, a);
 	if (r < 0)

@@ -86,6 +86,7 @@ static void make_one(struct fork *f, uint32_t i)
 		.idle_ms = p->idle_ms,
 		.life = p->life,
 		.note = p->note,
+		.grant = p->grant,
 		.env = p->env.items,
 		.n_env = p->env.len,
 		.metadata = p->metadata.items,

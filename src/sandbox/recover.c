@@ -41,6 +41,7 @@ static int fill(struct sandbox *sb, const struct sandbox_row *row)
 	sb->volumes = i.volumes;
 	sb->metadata = i.metadata;
 	sb->note = i.note;
+	sb->grant = i.grant;
 	sb->life = i.info.life;
 	sb->limits = i.info.limits;
 	sb->is_warm = i.info.warm;
@@ -310,6 +311,7 @@ void recover_link_ready(struct sandbox *sb)
 	recover_settle(sb);
 	if (sb->waits_for_link)
 		resume_linked(sb);
+	sandbox_reach(sb);
 }
 
 /* ---- connecting ---- */

@@ -83,6 +83,7 @@ static void free_sandbox(struct sandbox *sb)
 	pairs_done(&sb->env);
 	pairs_done(&sb->metadata);
 	free(sb->note);
+	free(sb->grant);
 	series_done(&sb->series);
 	kit_done(&sb->kit);
 	free(sb);
@@ -185,6 +186,21 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	assert(state_may_become(sb->state, to)); /* a bug of ours, never input */
 	sandbox_adopt_state(sb, to);
 	announce_state(sb, from);
+	sandbox_reach(sb);
+}
+
+void sandboxes_on_reach(struct sandboxes *all, void (*fn)(void *user, struct sandbox *sb),
+			void *user)
+{
+	all->on_reach = fn;
+	all->reach_user = user;
+}
+
+void sandbox_reach(struct sandbox *sb)
+{
+	if (sb->grant && sb->state == SANDBOX_RUNNING && sb->guest && sb->is_guest_ready &&
+	    sb->all->on_reach)
+		sb->all->on_reach(sb->all->reach_user, sb);
 }
 
 void sandbox_set_reason(struct sandbox *sb, const char *fmt, ...)
@@ -514,6 +530,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.remaining_ms = is_paused ? sb->remaining_ms : 0,
 		.life = sb->life,
 		.note = sb->note ? sb->note : "",
+		.grant = sb->grant ? sb->grant : "",
 		.n_executions = sb->n_running,
 	};
 	memcpy(ret->step_ns, sb->step_ns, sizeof(ret->step_ns));

@@ -117,7 +117,9 @@ struct sandboxes {
 	struct provider provider;
 	bool has_provider;
 	bool is_recovered; /* once: rows and boxes were made to agree */
-	bool needs_list;   /* the provider could not say which boxes there are: to be asked again */
+	void (*on_reach)(void *user, struct sandbox *sb); /* NULL: nobody asks */
+	void *reach_user;
+	bool needs_list; /* the provider could not say which boxes there are: to be asked again */
 
 	struct list sandboxes; /* owned, all of them; oldest first */
 	struct map *by_id;     /* borrowed: live ones, and ended ones that are not recorded */
@@ -187,7 +189,8 @@ struct sandbox {
 	bool was_paused;            /* SUSPENDING: before */
 	struct volume_mounts volumes;
 	struct lifecycle life;
-	char *note; /* owned; NULL: none */
+	char *note;  /* owned; NULL: none */
+	char *grant; /* the same */
 
 	bool is_warm, is_existing;
 	bool is_internal;   /* of a job of ours: nobody goes on with it after a restart */
@@ -256,6 +259,8 @@ static inline int64_t wall_ms(const struct sandboxes *all)
 	return all->clock.wall_ms(all->clock.user);
 }
 
+/* It may be that it can be spoken to now. */
+void sandbox_reach(struct sandbox *sb);
 /* An empty one, in no table; CREATING. One reference, the caller's. */
 struct sandbox *sandbox_alloc(struct sandboxes *all);
 struct sandbox *sandbox_ref(struct sandbox *sb);

@@ -56,6 +56,8 @@ static int write_spec(const struct sandbox *sb, const struct layers *layers, str
 	lifecycle_write(&sb->life, &w);
 	if (sb->note)
 		jw_str_field(&w, "note", sb->note);
+	if (sb->grant)
+		jw_str_field(&w, "tools", sb->grant);
 	jw_object_end(&w);
 	return jw_end(&w);
 }
@@ -146,6 +148,15 @@ void row_read_limits(struct jv l, struct limits *ret)
 	read_u32(l, "nofile", &ret->nofile);
 }
 
+/* *ret is NULL where there is none. */
+static int read_text(struct jv object, const char *key, char **ret)
+{
+	const char *text = jv_text(jv_get(object, key));
+
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
 static int read_spec(const char *json, struct row_info *ret)
 {
 	struct jv_doc *doc = NULL;
@@ -166,10 +177,10 @@ static int read_spec(const char *json, struct row_info *ret)
 	if (r == 0)
 		r = volumes_read(jv_get(jv_root(doc), "volumes"), &ret->volumes);
 	lifecycle_read(jv_root(doc), &ret->info.life);
-	if (r == 0 && jv_text(jv_get(jv_root(doc), "note"))) {
-		ret->note = strdup(jv_text(jv_get(jv_root(doc), "note")));
-		r = ret->note ? 0 : -ENOMEM;
-	}
+	if (r == 0)
+		r = read_text(jv_root(doc), "note", &ret->note);
+	if (r == 0)
+		r = read_text(jv_root(doc), "tools", &ret->grant);
 	(void)jv_free(doc);
 	return r;
 }
@@ -214,6 +225,7 @@ int row_read(const struct sandbox_row *row, struct row_info *ret)
 	i->n_metadata = ret->metadata.len;
 	i->volumes = &ret->volumes;
 	i->note = ret->note ? ret->note : "";
+	i->grant = ret->grant ? ret->grant : "";
 	i->created_ms = row->created_ms;
 	i->expires_ms = row->expires_ms;
 	i->ended_ms = row->ended_ms;
@@ -229,4 +241,5 @@ void row_info_done(struct row_info *i)
 	pairs_done(&i->metadata);
 	kit_done(&i->kit);
 	free(i->note);
+	free(i->grant);
 }

@@ -25,7 +25,8 @@ struct row_info {
 	struct kit kit;
 	struct layers layers;
 	struct volume_mounts volumes;
-	char *note; /* owned; NULL: none */
+	char *note;  /* owned; NULL: none */
+	char *grant; /* the same */
 };
 /* -EUCLEAN when it is damaged, -ENOMEM. */
 int row_read(const struct sandbox_row *row, struct row_info *ret);

@@ -85,6 +85,10 @@ CLEANUP_FUNC(struct sandboxes *, sandboxes_free)
 void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 			      void (*done)(void *user, const struct err *err), void *user);
 void sandboxes_provider_lost(struct sandboxes *all);
+/* Calls back whenever a sandbox with a grant runs and its box can be spoken to: at its creation,
+ * before whoever asked for it hears of it, when it starts again, and when it is found again. */
+void sandboxes_on_reach(struct sandboxes *all, void (*fn)(void *user, struct sandbox *sb),
+			void *user);
 /* A box has ended by itself: for the provider's death callback. */
 void sandboxes_box_died(struct sandboxes *all, const char *box_id, int status,
 			const struct box_usage *usage);
@@ -115,10 +119,11 @@ struct sandbox_request { /* borrowed for the call */
 	uint64_t timeout_ms;                 /* 0: the default */
 	uint64_t idle_ms;                    /* 0: the default */
 	struct lifecycle life;
-	const char *note; /* JSON that a door wants to have again; NULL: none */
-	bool cold;        /* not from the pool */
-	bool is_internal; /* for a job of the service itself: it ends with it, and
-			     with the daemon */
+	const char *note;  /* JSON that a door wants to have again; NULL: none */
+	const char *grant; /* what its programs may call outside: grant.h; NULL: nothing */
+	bool cold;         /* not from the pool */
+	bool is_internal;  /* for a job of the service itself: it ends with it, and
+			      with the daemon */
 	const struct sandbox_pair *env, *metadata;
 	size_t n_env, n_metadata;
 	const struct trace_context *trace; /* what it is a part of; NULL: nothing */
@@ -153,6 +158,7 @@ struct sandbox_info { /* borrowed from the sandbox, or from the row of an ended 
 	uint64_t timeout_ms, idle_ms, remaining_ms; /* remaining: of a paused one */
 	struct lifecycle life;
 	const char *note;    /* never NULL: "" is none */
+	const char *grant;   /* never NULL: "" is none */
 	size_t n_executions; /* running now */
 };
 

@@ -11,7 +11,7 @@ from support.daemon import IS_ROOT, Daemon, until
 
 ID = re.compile(r"^[a-z0-9]{20}$")
 FIELDS = ["id", "name", "status", "reason", "template", "runtime", "securityLevel", "networkAccess",
-          "owner", "createdAt", "expiresAt", "endedAt", "timeout", "idleTimeout", "remaining",
+          "tools", "owner", "createdAt", "expiresAt", "endedAt", "timeout", "idleTimeout", "remaining",
           "onTimeout", "autoResume", "resources", "metadata", "envNames", "volumes", "runningExecutions", "start", "timings",
           "endpoints"]
 STEPS = ["claimMs", "stockMs", "cloneMs", "readyMs", "limitsMs", "storeMs", "totalMs"]
@@ -34,9 +34,9 @@ def test_a_sandbox_made_of_nothing_has_every_documented_field(api):
     assert list(value) == FIELDS
     assert ID.match(value["id"])
     assert answer.headers["Location"] == f"/api/v1/sandboxes/{value['id']}"
-    assert {name: value[name] for name in FIELDS[1:9]} == {
+    assert {name: value[name] for name in FIELDS[1:10]} == {
         "name": None, "status": "running", "reason": None, "template": "python", "runtime": "python",
-        "securityLevel": "standard", "networkAccess": "none", "owner": "admin"}
+        "securityLevel": "standard", "networkAccess": "none", "tools": False, "owner": "admin"}
     assert (value["timeout"], value["idleTimeout"], value["remaining"]) == (3600, None, None)
     assert (value["onTimeout"], value["autoResume"]) == ("delete", False)
     assert value["endedAt"] is None
@@ -113,6 +113,12 @@ def test_templates_have_the_documented_names(api, asked, given):
     ({"securityLevel": "high"}, "securityLevel"),
     ({"securityLevel": "none"}, "securityLevel"),
     ({"networkAccess": "full"}, "networkAccess"),
+    ({"tools": 1}, "tools"),
+    ({"tools": []}, "tools"),
+    ({"tools": [""]}, "tools"),
+    ({"tools": ["a" * 65]}, "tools"),
+    ({"tools": [str(i) for i in range(65)]}, "tools"),
+    ({"tools": {"a": 1}}, "tools"),
     ({"networkAccess": {"allow": ["example.org"]}}, "networkAccess"),
     ({"useWarmPool": "maybe"}, "useWarmPool"),
     ({"getOrCreate": 1}, "getOrCreate"),
@@ -136,7 +142,8 @@ def test_nothing_of_a_refused_sandbox_is_left(api):
 
 def test_null_means_the_default(api):
     value = api.post("/sandboxes", {"name": None, "timeout": None, "idleTimeout": None, "resources": None,
-                                    "env": None, "metadata": None, "networkAccess": None}).must(201).json
+                                    "env": None, "metadata": None, "networkAccess": None,
+                                    "tools": None}).must(201).json
     assert (value["name"], value["timeout"], value["resources"]["pids"]) == (None, 3600, 64)
     api.delete(f"/sandboxes/{value['id']}").must(204)
 
