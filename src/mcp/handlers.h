@@ -14,7 +14,7 @@ void mcp_tools_call(struct mcp_request *q);
 struct jw;
 struct tool_call;
 /* content, structuredContent, isError. */
-void mcp_write_tool_result(struct jw *w, const struct tool_call *t);
+void mcp_write_tool_result(struct jw *w, const struct tool_call *t, const char *version);
 /* Who calls, and what can be asked of it. */
 void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t);
 /* tasks.c */

@@ -75,14 +75,19 @@ struct call { /* arena */
 	struct mcp_request *q;
 };
 
-void mcp_write_tool_result(struct jw *w, const struct tool_call *t)
+/* What came with this version is not told to those who speak an older one. */
+#define STRUCTURED_SINCE "2025-06-18"
+
+void mcp_write_tool_result(struct jw *w, const struct tool_call *t, const char *version)
 {
+	bool has_structured = t->structured.len > 0 && strcmp(version, STRUCTURED_SINCE) >= 0;
+
 	jw_key(w, "content");
 	jw_array_begin(w);
 	if (t->content.len > 0)
 		jw_raw(w, t->content.data, t->content.len);
 	jw_array_end(w);
-	if (t->structured.len > 0)
+	if (has_structured)
 		jw_raw_field(w, "structuredContent", t->structured.data, t->structured.len);
 	jw_bool_field(w, "isError", t->outcome == TOOL_FAILED);
 }
@@ -93,7 +98,7 @@ static void answer(struct mcp_request *q, struct tool_call *t)
 
 	if (t->content.failed || t->structured.failed)
 		w->failed = -1; /* told as too large */
-	mcp_write_tool_result(w, t);
+	mcp_write_tool_result(w, t, q->version);
 	tool_call_done(t);
 	mcp_result_end(q);
 }
