@@ -21,6 +21,7 @@ struct http_request;
 struct jwks_source;
 struct loop;
 struct mcp_server;
+struct mcpc_servers;
 struct metrics;
 struct sandboxes;
 struct secret;
@@ -42,6 +43,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 	struct tracer *tracer;    /* NULL: no traces */
 	struct webhooks *webhooks;
+	struct mcpc_servers *servers; /* others' tools; NULL: none */
 	struct mcp_server *mcp; /* behind mcp's door; NULL: there is none */
 	const struct api_door *const *doors; /* beside our own, ended by NULL; NULL: none */
 	const struct secret *secret; /* what tokens of sandboxes are made with; NULL: none are good

@@ -62,6 +62,12 @@ void api_webhook_patch(struct api_call *c);
 void api_webhook_delete(struct api_call *c);
 void api_webhook_test(struct api_call *c);
 void api_webhook_deliveries(struct api_call *c);
+/* tools.c */
+void api_tool_servers(struct api_call *c);
+void api_tool_list(struct api_call *c);
+void api_tool_call(struct api_call *c);
+void api_approval_list(struct api_call *c);
+void api_approval_decide(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);

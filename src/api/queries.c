@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "mcpc/servers.h"
 #include "net/http.h"
 #include "sandbox/session.h"
 
@@ -55,6 +56,13 @@ const struct route_query query_sandboxes[] = {
 	  "metadata.KEY=VALUE: only those with that metadata; up to 16" },
 	{ "usage", QUERY_BOOL, 0, 0, NULL, "with what each takes just now" },
 	PAGE(500),
+	{ 0 },
+};
+const struct route_query query_tools[] = {
+	{ "query", QUERY_TEXT, 0, 512, NULL, "words to be found in names and descriptions" },
+	{ "server", QUERY_TEXT, 0, 64, NULL, "only this one's" },
+	{ "detail", QUERY_CHOICE, 0, 0, mcpc_details, "how much of each; summary unless given" },
+	{ "limit", QUERY_U64, 1, 1000, NULL, "how many at most; 100 unless given" },
 	{ 0 },
 };
 #define JOURNAL                                                                    \

@@ -5,6 +5,7 @@
 #include "api/queries.h"
 #include "api/search_bodies.h"
 #include "api/sessions.h"
+#include "api/tools.h"
 #include "auth/scope.h"
 
 #define V1 "/api/v1"
@@ -54,6 +55,13 @@ static const char about_session_sandbox[] =
 	"Waits until the sandbox is ready: any number of calls at once get the same one. One that "
 	"has ended is made anew, and `created` says so. When the time is over: 503 with "
 	"Retry-After, and it goes on being made.";
+static const char about_tools[] =
+	"The operator's policy holds: a tool that is to be asked about waits for an approval of "
+	"the "
+	"caller's own or of an admin. Credentials stay with the daemon. 502 and 504 say that the "
+	"server did not answer as it should; a tool that fails is no error of this call, but says "
+	"so "
+	"in isError.";
 static const char about_proxy[] =
 	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
@@ -339,6 +347,17 @@ static const struct api_route routes[] = {
 	    .about = about_session_sandbox),
 	ROW("GET", SESSIONS "/:sid/sandbox", SCOPE_SANDBOX_READ, 0, api_agent_session_sandbox, NULL,
 	    "The session's sandbox, as it stands", "SessionSandbox", .query = query_agent_session),
+	ROW("GET", V1 "/tools/servers", SCOPE_SANDBOX_READ, 0, api_tool_servers, NULL,
+	    "MCP servers that the operator has configured", "ToolServerList"),
+	ROW("GET", V1 "/tools", SCOPE_SANDBOX_READ, 0, api_tool_list, NULL,
+	    "Find tools of these servers", "ToolList", .query = query_tools),
+	ROW("POST", V1 "/tools/:server/:tool/call", SCOPE_EXEC, 0, api_tool_call, &body_tool_call,
+	    "Call a tool", "ToolResult", .bad = { 502, 504 }, .rate = ROUTE_RATE_EXEC,
+	    .about = about_tools),
+	ROW("GET", V1 "/approvals", SCOPE_SANDBOX_READ, 0, api_approval_list, NULL,
+	    "What waits for somebody's approval", "ApprovalList"),
+	ROW("POST", V1 "/approvals/:aid", SCOPE_EXEC, 0, api_approval_decide, &body_decision,
+	    "Say yes or no", NULL),
 	ROW("GET", V1 "/pool", SCOPE_ADMIN, 0, api_pool, NULL, "State of the warm pools",
 	    "PoolList"),
 };

@@ -5,8 +5,9 @@
 #include "api/schemas_impl.h"
 
 static const struct schema_group *const groups[] = {
-	&schemas_daemon, &schemas_sandboxes, &schemas_runs, &schemas_files,    &schemas_makings,
-	&schemas_builds, &schemas_people,    &schemas_logs, &schemas_webhooks, &schemas_sessions
+	&schemas_daemon,   &schemas_sandboxes, &schemas_runs,   &schemas_files,
+	&schemas_makings,  &schemas_builds,    &schemas_people, &schemas_logs,
+	&schemas_webhooks, &schemas_sessions,  &schemas_tools
 };
 
 const struct schema *schema_at(size_t i)

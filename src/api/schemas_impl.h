@@ -45,3 +45,4 @@ extern const struct schema_group schemas_logs;
 extern const struct schema_group schemas_webhooks;
 extern const struct schema_group schemas_daemon;
 extern const struct schema_group schemas_sessions;
+extern const struct schema_group schemas_tools;

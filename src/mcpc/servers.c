@@ -11,12 +11,6 @@
 
 #define ARENA_MAX (8u << 20)
 
-const char *const mcpc_server_states[MCPC_SERVER_STATE_COUNT + 1] = { "disabled",   "failed",
-								      "connecting", "ready",
-								      "waiting",    NULL };
-const char *const mcpc_policies[4] = { "allow", "ask", "deny", NULL };
-const char *const mcpc_details[4] = { "name", "summary", "full", NULL };
-
 static int add_server(struct mcpc_servers *all, struct str name, struct jv row, struct err *err)
 {
 	struct server *s = &all->servers[all->n_servers];

@@ -1,0 +1,36 @@
+/* What is asked of others' tools. */
+#include "api/routes.h"
+#include "api/tools.h"
+#include "json/jv_decode.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define DAY_MS (24ll * 3600 * 1000)
+
+static const char *const decisions[] = { "allow", "deny", NULL };
+
+static const struct jv_field call_fields[] = {
+	JV_FIELD("arguments", VALUE, struct body_tool_call, arguments, .flags = JV_NULLABLE,
+		 .help = "an object, as the tool's inputSchema wants it"),
+	JV_FIELD("timeout", DURATION, struct body_tool_call, timeout_ms, .flags = JV_NULLABLE,
+		 .min = 100, .max = DAY_MS, .help = "of all of it, an approval's wait included"),
+};
+const struct route_body body_tool_call = {
+	.name = "ToolCall",
+	.fields = call_fields,
+	.count = ARRAY_LEN(call_fields),
+	.size = sizeof(struct body_tool_call),
+	.is_optional = true,
+};
+
+static const struct jv_field decision_fields[] = {
+	JV_FIELD("decision", CHOICE, struct body_decision, decision, .flags = JV_REQUIRED,
+		 .choices = decisions),
+	JV_FIELD("content", VALUE, struct body_decision, content, .flags = JV_NULLABLE,
+		 .help = "the answer, where a server asks something: an object"),
+};
+const struct route_body body_decision = {
+	.name = "ApprovalDecision",
+	.fields = decision_fields,
+	.count = ARRAY_LEN(decision_fields),
+	.size = sizeof(struct body_decision),
+};

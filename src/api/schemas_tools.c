@@ -1,0 +1,85 @@
+/* Others' servers, their tools, and what waits for a yes. */
+#include "api/schemas_impl.h"
+#include "mcpc/servers.h"
+
+static const char *const transports[] = { "stdio", "http", NULL };
+static const char *const places[] = { "sandbox", "host", "remote", NULL };
+static const char *const eras[] = { "legacy", "modern", NULL };
+static const char *const policies[] = { "allow", "ask", NULL };
+static const char *const methods[] = { "tools/call", "elicitation/create", "sampling/createMessage",
+				       NULL };
+
+static const struct schema_field server[] = {
+	FIELD("name", STRING),
+	FIELD("transport", STRING, .choices = transports),
+	FIELD("place", STRING, .choices = places, .help = "where it runs"),
+	FIELD("status", STRING, .choices = mcpc_server_states,
+	      .help = "failed: what is configured is wrong; waiting: it is tried again"),
+	FIELD("error", STRING | NIL, .help = "why it is not ready; for admins"),
+	FIELD("program", STRING, .help = "as it calls itself"),
+	FIELD("era", STRING | NIL, .choices = eras, .help = "of MCP; null: not known"),
+	FIELD("tools", INT),
+	FIELD("resources", INT),
+	FIELD("prompts", INT),
+	FIELD("leftOff", INT, .help = "tools that are too large, or too many"),
+	FIELD("restarts", INT),
+	FIELD("retryInMs", INT | NIL, .help = "null: it does not wait"),
+	FIELD("since", TIME, .help = "it is in this state"),
+	FIELD("calls", INT),
+	FIELD("failed", INT, .help = "of the calls"),
+	FIELD("underWay", INT),
+};
+
+static const struct schema_field server_list[] = {
+	FIELD("items", LIST, .ref = "ToolServer"),
+};
+
+static const struct schema_field tool[] = {
+	FIELD("server", STRING),
+	FIELD("name", STRING),
+	FIELD("title", STRING, .optional = 1),
+	FIELD("description", STRING, .optional = 1),
+	FIELD("policy", STRING, .choices = policies, .optional = 1,
+	      .help = "ask: somebody has to say yes to each call"),
+	FIELD("inputSchema", OBJECT, .optional = 1),
+	FIELD("outputSchema", OBJECT, .optional = 1),
+	FIELD("annotations", OBJECT, .optional = 1, .help = "what the server says of it"),
+};
+
+static const struct schema_field tool_list[] = {
+	FIELD("items", LIST, .ref = "Tool"),
+};
+
+static const struct schema_field result[] = {
+	FIELD("content", LIST, .help = "blocks, as MCP has them"),
+	FIELD("structuredContent", SCHEMA_ANY, .optional = 1),
+	FIELD("isError", BOOL, .help = "the tool has failed; content says why"),
+};
+
+static const struct schema_field approval[] = {
+	FIELD("id", STRING),
+	FIELD("server", STRING),
+	FIELD("tool", STRING, .help = "empty: the server itself asks"),
+	FIELD("method", STRING, .choices = methods),
+	FIELD("arguments", OBJECT, .help = "of the call, or what is asked"),
+	FIELD("owner", STRING, .help = "whose call it is"),
+	FIELD("sandbox", STRING, .help = "that it comes from; empty: from none"),
+	FIELD("createdAt", TIME),
+	FIELD("expiresAt", TIME, .help = "then it is denied"),
+};
+
+static const struct schema_field approval_list[] = {
+	FIELD("items", LIST, .ref = "Approval"),
+};
+
+static const struct schema list[] = {
+	SCHEMA("ToolServer", "An MCP server that the operator has configured", server),
+	SCHEMA("ToolServerList", "The servers, as they are configured", server_list),
+	SCHEMA("Tool", "A tool of such a server, in as much detail as was asked for", tool),
+	SCHEMA("ToolList", "Tools, the best first", tool_list),
+	SCHEMA("ToolResult", "What came of a call", result),
+	SCHEMA("Approval", "A call, or a server's question, that waits for somebody", approval),
+	SCHEMA("ApprovalList", "What waits, the oldest first", approval_list),
+};
+
+const struct schema_group schemas_tools = { list, ARRAY_LEN(list) };
