@@ -187,6 +187,7 @@ static void start(struct mcp_request *q, const struct tool *tool, struct jv argu
 	if (!c)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
 	c->q = q;
+	c->t.user = q;
 	mcp_fill_tool_call(q, &c->t);
 	c->t.arena = q->arena;
 	c->t.home = q->home;

@@ -38,7 +38,7 @@ def until(condition, seconds=PATIENCE, what="it"):
 class Daemon:
     """One state directory and the daemon that serves it. Everything lies below `dir`."""
 
-    def __init__(self, *flags, env=None, state_dir=None):
+    def __init__(self, *flags, env=None, state_dir=None, program=HOLT):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="holt-e2e."))
         self.dir.chmod(0o755)  # the daemon is another account when root starts it
         self.state_dir = pathlib.Path(state_dir or self.dir / "state")
@@ -46,6 +46,7 @@ class Daemon:
         self.log_file = self.dir / "log"
         self.out_file = self.dir / "out"
         self.flags = list(flags)
+        self.program = str(program)
         self.env = env
         self.port = None
         self.process = None
@@ -56,7 +57,7 @@ class Daemon:
     def start(self, wait=True):
         if self.process and self.process.poll() is None:
             self.wait_ended()  # what was killed takes a moment to end, and two cannot have one directory
-        command = [HOLT, "serve", "--state-dir", str(self.state_dir), "--listen", "127.0.0.1:0",
+        command = [self.program, "serve", "--state-dir", str(self.state_dir), "--listen", "127.0.0.1:0",
                    "--admin-key-file", str(self.key_file), *self.flags]
         env = {name: value for name, value in os.environ.items() if not name.startswith("HOLT_")}
         env.update(self.env or {})

@@ -1,0 +1,232 @@
+"""Skills: folders of an operator's, served with their sums, read by a tool, put into a sandbox."""
+import base64
+import hashlib
+import os
+import shutil
+import urllib.parse
+
+import pytest
+
+from support.daemon import Daemon, until
+from support.mcp import META, Legacy, Modern, RpcError
+
+SCRIPT = "#!/bin/sh\necho \"skilled $1\"\n"
+
+
+def write(path, data, mode=0o644):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    path.chmod(mode)
+
+
+def skill(folder, name, about="what it is for", **files):
+    write(folder / name / "SKILL.md", f"---\nname: {name}\ndescription: \"{about}\"\nmetadata:\n  by: us\n---\n# {name}\n")
+    for path, data in files.items():
+        write(folder / name / path, data, 0o755 if path.endswith(".sh") else 0o644)
+
+
+@pytest.fixture(scope="module")
+def skilled():
+    daemon = Daemon("--skills-dir", "skills")
+    folder = daemon.dir / "skills"
+    folder.mkdir(mode=0o755)
+    skill(folder, "greeting", "Greets: politely", **{"scripts/hello.sh": SCRIPT, "data.bin": b"\0\xff\0",
+                                                     "docs/Q&A one.md": "# Q\n"})
+    skill(folder, "alone")
+    with daemon:
+        daemon.folder = folder
+        yield daemon
+
+
+@pytest.fixture(params=[Modern, Legacy])
+def peer(request, skilled):
+    if request.param is Modern:
+        yield Modern(skilled)
+        return
+    made = Legacy(skilled).initialize()
+    yield made
+    made.end()
+
+
+def entries(peer):
+    return {entry["uri"]: entry for entry in peer.call("skills/list", {})["skills"]}
+
+
+def read(peer, uri):
+    (content,) = peer.call("resources/read", {"uri": uri})["contents"]
+    return content, content["text"].encode() if "text" in content else base64.b64decode(content["blob"])
+
+
+def test_the_extension_is_declared(skilled):
+    capabilities = Modern(skilled).call("server/discover")["capabilities"]
+    assert capabilities["extensions"][META + "skills"] == {"directoryRead": True}
+    assert "resources" in capabilities
+
+
+def test_what_is_listed_is_what_is_read(peer):
+    entry = entries(peer)["skill://greeting/SKILL.md"]
+    assert entry["frontmatter"] == {"name": "greeting", "description": "Greets: politely", "metadata": {"by": "us"}}
+    files = {file["uri"]: file for file in entry["resources"]}
+    assert set(files) == {"skill://greeting/SKILL.md", "skill://greeting/scripts/hello.sh",
+                          "skill://greeting/data.bin", "skill://greeting/docs/Q%26A%20one.md"}
+    for uri, file in files.items():
+        content, data = read(peer, uri)
+        assert content["uri"] == uri
+        assert len(data) == file["size"]
+        assert file["digest"] == "sha256:" + hashlib.sha256(data).hexdigest()
+    assert read(peer, "skill://greeting/SKILL.md")[0]["mimeType"] == "text/markdown"
+    assert "blob" in read(peer, "skill://greeting/data.bin")[0]
+    assert read(peer, "skill://greeting/docs/Q&A%20one.md")[1] == b"# Q\n"
+    assert peer.call("skills/get", {"uri": entry["uri"]})["skill"] == entry
+
+
+def test_resources_list_has_the_instructions(peer):
+    listed = {row["uri"]: row for row in peer.call("resources/list", {})["resources"]}
+    row = listed["skill://greeting/SKILL.md"]
+    assert (row["name"], row["description"], row["mimeType"]) == ("greeting", "Greets: politely", "text/markdown")
+    templates = peer.call("resources/templates/list", {})["resourceTemplates"]
+    assert "skill://{name}/{+path}" in [row["uriTemplate"] for row in templates]
+
+
+def test_directories_are_read_level_by_level(peer):
+    def children(uri):
+        rows = peer.call("resources/directory/read", {"uri": uri})["resources"]
+        return {row["name"]: row for row in rows}
+
+    top = children("skill://greeting")
+    assert set(top) == {"SKILL.md", "data.bin", "docs", "scripts"}
+    assert top["scripts"]["mimeType"] == "inode/directory"
+    assert top["SKILL.md"]["mimeType"] == "text/markdown"
+    assert set(children("skill://greeting/")) == set(top)
+    below = children(top["scripts"]["uri"])
+    assert set(below) == {"hello.sh"}
+    assert below["hello.sh"]["size"] == len(SCRIPT)
+    for wrong in ("skill://greeting/SKILL.md", "skill://nobody", "skill://greeting/..", "skill://greeting/script",
+                  "skill://"):
+        with pytest.raises(RpcError) as caught:
+            children(wrong)
+        assert caught.value.code == -32602
+
+
+@pytest.mark.parametrize("uri", ["skill://nobody/SKILL.md", "skill://greeting/../alone/SKILL.md", "skill://greeting",
+                                 "skill://greeting/%2e%2e/alone/SKILL.md", "skill:///etc/passwd", "skill://greeting/%",
+                                 "skill://greeting/" + "a" * 5000])
+def test_nothing_else_can_be_read(peer, uri):
+    for method, codes in (("resources/read", (-32602,) if isinstance(peer, Modern) else (-32002,)),
+                          ("skills/get", (-32602,))):
+        with pytest.raises(RpcError) as caught:
+            peer.call(method, {"uri": uri})
+        assert caught.value.code in codes
+        assert caught.value.data == {"uri": uri}
+
+
+def test_bad_folders_are_left_out_and_the_log_says_why(skilled):
+    folder = skilled.folder
+    try:
+        skill(folder, "linked")
+        os.symlink("/etc/passwd", folder / "linked/passwd")
+        skill(folder, "piped")
+        os.mkfifo(folder / "piped/fifo")
+        skill(folder, "open-to-all", notes="x")
+        (folder / "open-to-all/notes").chmod(0o666)
+        write(folder / "misnamed/SKILL.md", "---\nname: other\ndescription: d\n---\n")
+        skill(folder, "large")
+        with open(folder / "large/big", "wb") as big:
+            big.truncate((16 << 20) + 1)
+        os.symlink("greeting", folder / "alias")
+        skill(folder, "after")  # the last that is made: when it is there, the others were looked at
+        names = until(lambda: {row["frontmatter"]["name"] for row in Modern(skilled).call("skills/list")["skills"]}
+                      >= {"after"} and skilled.log().count("left out") >= 6, what="the look at the folders")
+        assert names
+        assert set(entries(Modern(skilled))) == {f"skill://{name}/SKILL.md" for name in ("after", "alone", "greeting")}
+        log = skilled.log()
+        for name, why in (("linked", "is a link"), ("piped", "neither a file"), ("open-to-all", "written by anybody"),
+                          ("misnamed", "its directory is"), ("large", "more than 16 MiB"), ("alias", "is a link")):
+            assert any(f"{name}: left out" in line and why in line for line in log.splitlines()), (name, why)
+    finally:
+        for name in ("linked", "piped", "open-to-all", "misnamed", "large", "after"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / "alias").unlink(missing_ok=True)
+    until(lambda: set(entries(Modern(skilled))) == {"skill://alone/SKILL.md", "skill://greeting/SKILL.md"},
+          what="the end of the bad folders")
+
+
+def test_a_new_skill_is_told_to_those_who_listen(skilled):
+    peer = Modern(skilled)
+    number, reply = peer.begin("subscriptions/listen", {"notifications": {"resourcesListChanged": True,
+                                                                          "toolsListChanged": True}})
+    messages = reply.messages()
+    assert next(messages)["method"] == "notifications/subscriptions/acknowledged"
+    try:
+        skill(skilled.folder, "newcomer", "fresh")
+        heard = {next(messages)["method"], next(messages)["method"]}
+        assert heard == {"notifications/resources/list_changed", "notifications/tools/list_changed"}
+        until(lambda: "skill://newcomer/SKILL.md" in entries(peer), what="the new skill")
+        (tool,) = [row for row in peer.call("tools/list")["tools"] if row["name"] == "get_skill"]
+        assert "- newcomer: fresh" in tool["description"]
+    finally:
+        reply.close()
+        shutil.rmtree(skilled.folder / "newcomer")
+    until(lambda: "skill://newcomer/SKILL.md" not in entries(peer), what="its end")
+    assert number
+
+
+def test_get_skill_reads_instructions_and_files(peer):
+    tools = {row["name"]: row for row in peer.call("tools/list", {})["tools"]}
+    assert "- greeting: Greets: politely" in tools["get_skill"]["description"]
+    assert tools["get_skill"]["annotations"]["readOnlyHint"] is True
+    result = peer.tool("get_skill", name="greeting")
+    assert result["content"][0]["text"].startswith("---\nname: greeting\n")
+    assert "scripts/hello.sh" in result["content"][1]["text"]
+    assert len(peer.tool("get_skill", name="alone")["content"]) == 1
+    assert peer.tool("get_skill", name="greeting", file="scripts/hello.sh")["content"][0]["text"] == SCRIPT
+    blob = peer.tool("get_skill", name="greeting", file="data.bin")["content"][0]["resource"]
+    assert (blob["uri"], base64.b64decode(blob["blob"])) == ("skill://greeting/data.bin", b"\0\xff\0")
+
+
+@pytest.mark.parametrize("arguments", [{"name": "nobody"}, {"name": "../greeting"}, {"name": ""}, {},
+                                       {"name": "greeting", "file": "../alone/SKILL.md"},
+                                       {"name": "greeting", "file": "/etc/passwd"},
+                                       {"name": "greeting", "file": "scripts"},
+                                       {"name": "greeting", "file": "f" * 600}])
+def test_get_skill_gives_nothing_else(peer, arguments):
+    result = peer.tool("get_skill", **arguments)
+    assert result["isError"] is True
+    assert result["content"][0]["text"]
+
+
+def test_a_skill_is_put_into_the_sandbox_and_runs_there(peer):
+    if isinstance(peer, Modern):
+        peer.tool("exec", command="rm -rf /workspace/.skills; mkdir -p /workspace/.skills/greeting;"
+                                  " echo old > /workspace/.skills/greeting/old")
+    result = peer.tool("install_skill", name="greeting")
+    assert not result.get("isError"), result
+    told = result["structuredContent"]
+    assert told["path"] == "/workspace/.skills/greeting" and told["files"] == 4
+    out = peer.tool("exec", command=f"cd {told['path']} && ls -A && scripts/hello.sh me && cmp data.bin data.bin")
+    assert out["structuredContent"]["stdout"].split("\n")[:4] == ["SKILL.md", "data.bin", "docs", "scripts"]
+    assert "skilled me" in out["structuredContent"]["stdout"]
+    assert "old" not in out["structuredContent"]["stdout"].split()
+    assert peer.tool("install_skill", name="nobody")["isError"] is True
+
+
+def test_who_may_not_read_files_sees_no_skills(skilled):
+    key = skilled.api.post("/keys", {"name": "no files", "role": "user",
+                                     "scopes": ["sandbox:read", "exec"]}).must(201).json
+    peer = Modern(skilled, key=key["key"])
+    for method, params in (("skills/list", {}), ("skills/get", {"uri": "skill://alone/SKILL.md"}),
+                           ("resources/read", {"uri": "skill://alone/SKILL.md"}),
+                           ("resources/directory/read", {"uri": "skill://alone"})):
+        with pytest.raises(RpcError):
+            peer.call(method, params)
+    listed = peer.call("resources/list")["resources"]
+    assert not [row for row in listed if row["uri"].startswith("skill://")]
+    assert peer.tool("get_skill", name="alone")["isError"] is True
+    skilled.api.delete(f"/keys/{key['id']}").must(204)
+
+
+def test_a_cursor_of_somebody_elses_is_refused(peer):
+    for cursor in ("!", "AA", 7, urllib.parse.quote("/etc"), "a" * 9000):
+        with pytest.raises(RpcError) as caught:
+            peer.call("skills/list", {"cursor": cursor})
+        assert caught.value.code == -32602
