@@ -33,7 +33,7 @@ void http_leave(struct http *h)
 		return;
 	LIST_FOREACH (&h->all, x, struct exchange, node)
 		if (x->is_over || h->is_closed)
-			exchange_free(x);
+			mcpc_exchange_free(x);
 	if (h->is_closed)
 		http_free(h);
 }
@@ -43,7 +43,7 @@ void http_leave(struct http *h)
 static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct err *err)
 {
 	struct http *h = (struct http *)t;
-	struct exchange *x = exchange_create(h, m, err);
+	struct exchange *x = mcpc_exchange_create(h, m, err);
 	int r = 0;
 
 	if (!x)
@@ -56,9 +56,9 @@ static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct
 	if (h->gate && !x->is_first)
 		x->is_held = true;
 	else
-		r = exchange_start(x, err);
+		r = mcpc_exchange_start(x, err);
 	if (r < 0) {
-		exchange_free(x);
+		mcpc_exchange_free(x);
 		return r;
 	}
 	if (!m->id && m->method && strcmp(m->method, "notifications/initialized") == 0)
@@ -73,7 +73,7 @@ static void http_forget(struct mcpc_transport *t, const char *id)
 	http_enter(h);
 	LIST_FOREACH (&h->all, x, struct exchange, node)
 		if (!x->is_over && x->id && strcmp(x->id, id) == 0)
-			exchange_drop(x);
+			mcpc_exchange_drop(x);
 	http_leave(h);
 }
 
@@ -83,9 +83,9 @@ static void listen(struct http *h)
 
 	if (h->ear || !h->version[0])
 		return;
-	h->ear = exchange_create(h, NULL, &err);
-	if (h->ear && exchange_start(h->ear, &err) < 0)
-		exchange_drop(h->ear);
+	h->ear = mcpc_exchange_create(h, NULL, &err);
+	if (h->ear && mcpc_exchange_start(h->ear, &err) < 0)
+		mcpc_exchange_drop(h->ear);
 	if (err.code)
 		log_debug("mcpc", "the server is not listened to: %s", err.text);
 }
@@ -99,7 +99,7 @@ void http_open_gate(struct http *h)
 			continue;
 		x->is_held = false;
 		err = (struct err){ 0 };
-		if (exchange_start(x, &err) == 0)
+		if (mcpc_exchange_start(x, &err) == 0)
 			continue;
 		x->is_over = true;
 		if (x->id)
@@ -117,7 +117,7 @@ static void http_agreed(struct mcpc_transport *t, const char *version)
 	if (h->ear) { /* of the session before */
 		struct exchange *old = TAKE(h->ear);
 
-		exchange_drop(old);
+		mcpc_exchange_drop(old);
 	}
 	if (!h->gate)
 		listen(h);
@@ -158,7 +158,7 @@ static void http_close(struct mcpc_transport *t)
 	h->is_closed = true;
 	end_session(h);
 	LIST_FOREACH (&h->all, x, struct exchange, node)
-		exchange_drop(x);
+		mcpc_exchange_drop(x);
 	http_leave(h);
 }
 

@@ -21,7 +21,7 @@ CLEANUP_FUNC(struct jv_doc *, jv_free)
 enum { TYPE, SESSION, CHALLENGE };
 static const char *const want[] = { "Content-Type", "Mcp-Session-Id", "WWW-Authenticate", NULL };
 
-void exchange_free(struct exchange *x)
+void mcpc_exchange_free(struct exchange *x)
 {
 	list_remove(&x->node);
 	x->timer = loop_timer_free(x->timer);
@@ -33,7 +33,7 @@ void exchange_free(struct exchange *x)
 	free(x);
 }
 
-void exchange_drop(struct exchange *x)
+void mcpc_exchange_drop(struct exchange *x)
 {
 	struct http *h = x->h;
 
@@ -59,7 +59,7 @@ static void fail(struct exchange *x, int status, const struct buf *body, const s
 {
 	struct http *h = x->h;
 
-	exchange_drop(x);
+	mcpc_exchange_drop(x);
 	if (x->id && !h->is_closed)
 		h->base.events->failed(h->base.user, x->id, status, body ? buf_str(body) : "",
 				       body ? body->len : 0, err);
@@ -82,7 +82,7 @@ static void go_on(void *user)
 
 	x->is_resuming = true;
 	http_enter(x->h);
-	if (exchange_start(x, &err) < 0)
+	if (mcpc_exchange_start(x, &err) < 0)
 		fail(x, 0, NULL, &err);
 	http_leave(x->h);
 }
@@ -201,7 +201,7 @@ static void another_token(void *user, const struct err *err)
 	http_enter(h);
 	if (err && err->code)
 		fail(x, 0, NULL, err);
-	else if (exchange_start(x, &failure) < 0)
+	else if (mcpc_exchange_start(x, &failure) < 0)
 		fail(x, 0, NULL, &failure);
 	http_leave(h);
 }
@@ -232,7 +232,7 @@ static void ended_well(struct exchange *x)
 	if (x->id && !x->is_answered) /* whoever has had its answer does not mind */
 		fail_with(x, ECONNRESET, "the server's answer ends without a result");
 	else
-		exchange_drop(x);
+		mcpc_exchange_drop(x);
 }
 
 static void ended_badly(struct exchange *x, const struct courier_answer *a)
@@ -240,7 +240,7 @@ static void ended_badly(struct exchange *x, const struct courier_answer *a)
 	bool is_broken = a->status < 300 || a->status >= 500;
 
 	if (x->is_answered) {
-		exchange_drop(x);
+		mcpc_exchange_drop(x);
 	} else if (is_broken && can_go_on(x) && (x->is_resuming || x->is_stream)) {
 		go_on_later(x);
 	} else if (x->is_resuming) {
@@ -272,7 +272,7 @@ static void on_done(void *user, const struct courier_answer *a)
 
 /* ---- its beginning ---- */
 
-int exchange_start(struct exchange *x, struct err *err)
+int mcpc_exchange_start(struct exchange *x, struct err *err)
 {
 	bool is_post = x->body && !x->is_resuming;
 	struct courier_request req = {
@@ -317,7 +317,7 @@ static int fill(struct exchange *x, const struct mcpc_send *m)
 }
 
 /* m NULL: it listens. */
-struct exchange *exchange_create(struct http *h, const struct mcpc_send *m, struct err *err)
+struct exchange *mcpc_exchange_create(struct http *h, const struct mcpc_send *m, struct err *err)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 	int r = x ? 0 : -ENOMEM;
@@ -334,6 +334,6 @@ struct exchange *exchange_create(struct http *h, const struct mcpc_send *m, stru
 		return x;
 	(void)err_sys(err, r, "request");
 	if (x)
-		exchange_free(x);
+		mcpc_exchange_free(x);
 	return NULL;
 }

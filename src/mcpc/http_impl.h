@@ -64,10 +64,10 @@ void http_leave(struct http *h); /* h may be gone afterwards */
 
 /* ---- http_exchange.c ---- */
 
-struct exchange *exchange_create(struct http *h, const struct mcpc_send *m, struct err *err);
-int exchange_start(struct exchange *x, struct err *err);
-void exchange_drop(struct exchange *x); /* freed by http_leave() */
-void exchange_free(struct exchange *x);
+struct exchange *mcpc_exchange_create(struct http *h, const struct mcpc_send *m, struct err *err);
+int mcpc_exchange_start(struct exchange *x, struct err *err);
+void mcpc_exchange_drop(struct exchange *x); /* freed by http_leave() */
+void mcpc_exchange_free(struct exchange *x);
 /* The gate is passed, or its exchange is gone: what was held goes, and the server is heard. */
 void http_open_gate(struct http *h);
 
