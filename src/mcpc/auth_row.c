@@ -25,7 +25,7 @@ static const char *const types[] = { "bearer", "client_credentials", "login", NU
 struct said {
 	int type;
 	const char *token, *token_file;
-	const char *client_id, *client_secret, *client_secret_file;
+	const char *client_id, *client_secret, *client_secret_file, *client_key, *client_key_file;
 	const char *issuer, *scope, *document;
 	bool allow_private;
 };
@@ -37,6 +37,7 @@ static const struct jv_field fields[] = {
 	JV_FIELD("client_id", STRING, struct said, client_id, .min = 1, .max = 1024),
 	JV_FIELD("client_secret", STRING, struct said, client_secret, .min = 1),
 	JV_FIELD("client_secret_file", STRING, struct said, client_secret_file, .min = 1),
+	JV_FIELD("client_key_file", STRING, struct said, client_key_file, .min = 1),
 	JV_FIELD("issuer", STRING, struct said, issuer, .min = 1, .max = OAUTH_URL_MAX - 1),
 	JV_FIELD("scope", STRING, struct said, scope, .max = OAUTH_SCOPE_MAX - 1),
 	JV_FIELD("client_id_document", STRING, struct said, document, .min = 1,
@@ -65,7 +66,7 @@ static int slurp(const char *path, struct buf *b)
 	return S_ISREG(st.st_mode) ? fd_slurp(fd, b) : -EINVAL;
 }
 
-/* A file's first line in the place of a text that was not given. */
+/* What is in a file, without the end of its last line, in the place of a text. */
 static int take_file(const char *field, const char *path, const char **text, struct arena *a,
 		     struct err *err)
 {
@@ -78,7 +79,9 @@ static int take_file(const char *field, const char *path, const char **text, str
 		return err_set(err, EINVAL, "auth.%s: is given in another way, too", field);
 	r = slurp(path, &b);
 	if (r == 0) {
-		*text = arena_strndup(a, buf_str(&b), strcspn(buf_str(&b), "\r\n"));
+		struct str all = str_trim((struct str){ buf_str(&b), b.len });
+
+		*text = arena_strndup(a, all.data, all.len);
 		r = *text && **text ? 0 : -ENODATA;
 	}
 	if (b.data)
@@ -106,6 +109,8 @@ static int read_row(const struct server_row *row, const struct mcpc_servers_deps
 	if (r == 0)
 		r = take_file("client_secret_file", ret->client_secret_file, &ret->client_secret, a,
 			      err);
+	if (r == 0)
+		r = take_file("client_key_file", ret->client_key_file, &ret->client_key, a, err);
 	return r;
 }
 
@@ -113,7 +118,8 @@ static int read_row(const struct server_row *row, const struct mcpc_servers_deps
 
 static int check_row(const struct said *s, struct err *err)
 {
-	bool is_client = s->client_id || s->client_secret || s->issuer || s->document;
+	bool has_secret = s->client_secret || s->client_key;
+	bool is_client = s->client_id || has_secret || s->issuer || s->document;
 
 	if (s->type == BEARER && (is_client || s->scope))
 		return err_set(err, EINVAL, "auth.type: a bearer has a token and nothing else");
@@ -121,10 +127,10 @@ static int check_row(const struct said *s, struct err *err)
 		return err_set(err, EINVAL, "auth.token: is missing");
 	if (s->type != BEARER && s->token)
 		return err_set(err, EINVAL, "auth.token: is for the type bearer");
-	if (s->type == CLIENT_CREDENTIALS && (!s->client_id || !s->client_secret))
+	if (s->type == CLIENT_CREDENTIALS && (!s->client_id || !has_secret))
 		return err_set(err, EINVAL,
-			       "auth.client_id: it and a client_secret have to be given");
-	if (s->client_secret && !s->issuer)
+			       "auth.client_id: it and a client_secret or key have to be given");
+	if (has_secret && !s->issuer)
 		return err_set(err, EINVAL,
 			       "auth.issuer: whom the client_secret may be shown to is missing");
 	return 0;
@@ -154,6 +160,7 @@ static int create_oauth(const struct server_row *row, const struct mcpc_servers_
 			   .grant = s->type == LOGIN ? OAUTH_GRANT_CODE : OAUTH_GRANT_CLIENT,
 			   .client_id = s->client_id,
 			   .client_secret = s->client_secret,
+			   .client_key = s->client_key,
 			   .issuer = s->issuer,
 			   .document = s->document,
 			   .scope = s->scope,

@@ -2,7 +2,8 @@
  *
  *	{"type": "bearer", "token": "${TOKEN}"}                 or "token_file"
  *	{"type": "client_credentials", "client_id": "...", "issuer": "https://...",
- *	 "client_secret": "${SECRET}"}                          or "client_secret_file"
+ *	 "client_secret": "${SECRET}"}                          or "client_secret_file",
+ *	                                                        "client_key_file" (PEM, P-256)
  *	{"type": "login"}                                       somebody logs in, in a browser
  *
  * A secret is a file's or the environment's (${NAME}); it is shown to the issuer that stands

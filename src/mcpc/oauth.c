@@ -37,7 +37,7 @@ static int check_options(const struct oauth_options *is, struct err *err)
 		r = oauth_url_check("redirect", is->redirect, err);
 	if (r < 0)
 		return r;
-	if (is->client_secret && !is->client_id)
+	if ((is->client_secret || is->client_key) && !is->client_id)
 		return err_set(err, EINVAL, "client_secret: wants a client_id beside it");
 	if (is->grant == OAUTH_GRANT_CLIENT && !is->client_secret && !is->client_key)
 		return err_set(err, EINVAL,
@@ -63,6 +63,8 @@ int oauth_create(const struct oauth_options *options, struct oauth **ret, struct
 		r = check_options(&o->is, err);
 	if (r < 0)
 		return r;
+	if (o->is.client_key && signer_create(o->is.client_key, &o->signer) < 0)
+		return err_set(err, EINVAL, "client_key: no key on P-256 in PEM");
 	*ret = TAKE(o);
 	return 0;
 }
@@ -81,6 +83,7 @@ struct oauth *oauth_free(struct oauth *o)
 		return NULL;
 	flow_done(&o->flow);
 	oauth_kept_done(&o->kept);
+	o->signer = signer_free(o->signer);
 	free(o->redirect);
 	o->arena = arena_free(o->arena);
 	free(o);

@@ -79,14 +79,13 @@ static void begin_code(struct oauth *o)
 		refuse(o, "%.100s registers nobody: a client_id has to be given", f->issuer);
 }
 
-static void on_registered(struct oauth *o, int status, const char *body, size_t n, int64_t now_s)
+static void on_registered(struct oauth *o, int status, const char *body, size_t n)
 {
 	struct oauth_flow *f = &o->flow;
 	struct oauth_registered got = { 0 };
 	struct err err = { 0 };
 	char error[64];
 
-	(void)now_s;
 	if (status != 200 && status != 201) {
 		oauth_read_error(body, n, error, sizeof(error));
 		refuse_answer(o, "the registration", status, error);
@@ -180,7 +179,7 @@ int oauth_redirected(struct oauth *o, const char *query, struct err *err)
 
 /* ---- tokens ---- */
 
-static void take_tokens(struct oauth *o, const char *body, size_t n, int64_t now_s)
+static void take_tokens(struct oauth *o, const char *body, size_t n)
 {
 	struct oauth_flow *f = &o->flow;
 	struct oauth_tokens got = { 0 };
@@ -199,29 +198,29 @@ static void take_tokens(struct oauth *o, const char *body, size_t n, int64_t now
 		lose_memory(o);
 		return;
 	}
-	k->ends_s = s > 0 ? now_s + (int64_t)s : 0;
+	k->ends_s = s > 0 ? f->now_s + (int64_t)s : 0;
 	oauth_flow_wipe(f);
 	f->state = OAUTH_AT_END;
 }
 
-static void on_token(struct oauth *o, int status, const char *body, size_t n, int64_t now_s)
+static void on_token(struct oauth *o, int status, const char *body, size_t n)
 {
 	char error[64];
 
 	if (status == 200) {
-		take_tokens(o, body, n, now_s);
+		take_tokens(o, body, n);
 		return;
 	}
 	oauth_read_error(body, n, error, sizeof(error));
 	refuse_answer(o, "the token endpoint", status, error);
 }
 
-static void on_refreshed(struct oauth *o, int status, const char *body, size_t n, int64_t now_s)
+static void on_refreshed(struct oauth *o, int status, const char *body, size_t n)
 {
 	char error[64];
 
 	if (status < 400 || status >= 500) {
-		on_token(o, status, body, n, now_s);
+		on_token(o, status, body, n);
 		return;
 	}
 	oauth_read_error(body, n, error, sizeof(error));
@@ -292,12 +291,11 @@ static bool next_place(struct oauth_flow *f, int status)
 	return status >= 400 && status < 500 && f->places[++f->place];
 }
 
-static void on_metadata(struct oauth *o, int status, const char *body, size_t n, int64_t now_s)
+static void on_metadata(struct oauth *o, int status, const char *body, size_t n)
 {
 	struct oauth_flow *f = &o->flow;
 	struct err err = { 0 };
 
-	(void)now_s;
 	if (next_place(f, status))
 		return;
 	if (status != 200) {
@@ -365,14 +363,13 @@ static void be_old(struct oauth *o)
 		begin_metadata(o);
 }
 
-static void on_resource(struct oauth *o, int status, const char *body, size_t n, int64_t now_s)
+static void on_resource(struct oauth *o, int status, const char *body, size_t n)
 {
 	struct oauth_flow *f = &o->flow;
 	struct oauth_resource got = { 0 };
 	struct err err = { 0 };
 	const char *issuer;
 
-	(void)now_s;
 	if (next_place(f, status))
 		return;
 	if (status >= 400 && status < 500) {
@@ -411,7 +408,7 @@ void oauth_answer(struct oauth *o, int status, const char *body, size_t n, int64
 		  const struct err *err)
 {
 	static void (*const steps[OAUTH_STATES])(struct oauth * o, int status, const char *body,
-						 size_t n, int64_t now_s) = {
+						 size_t n) = {
 		[OAUTH_AT_RESOURCE] = on_resource, [OAUTH_AT_METADATA] = on_metadata,
 		[OAUTH_AT_REFRESH] = on_refreshed, [OAUTH_AT_REGISTER] = on_registered,
 		[OAUTH_AT_TOKEN] = on_token,
@@ -425,5 +422,6 @@ void oauth_answer(struct oauth *o, int status, const char *body, size_t n, int64
 		lose(o, err && err->code ? err : &none);
 		return;
 	}
-	steps[o->flow.state](o, status, body ? body : "", n, now_s);
+	o->flow.now_s = now_s;
+	steps[o->flow.state](o, status, body ? body : "", n);
 }

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "crypto/secret.h"
+#include "crypto/signer.h"
 #include "mcpc/oauth.h"
 #include "json/jv_decode.h"
 
@@ -114,6 +115,7 @@ struct oauth_flow {
 	enum oauth_state state;
 	struct arena *arena; /* owned: all texts here */
 	int status;          /* that it began with */
+	int64_t now_s;       /* of the last answer */
 	struct oauth_challenge challenge;
 	const char *places[OAUTH_PLACES_MAX + 1];
 	size_t place;
@@ -133,7 +135,8 @@ struct oauth_flow {
 struct oauth {
 	struct arena *arena; /* owned: the options' texts */
 	struct oauth_options is;
-	char *redirect; /* owned: in the place of the options' own; NULL */
+	struct signer *signer; /* owned: of client_key; NULL */
+	char *redirect;        /* owned: in the place of the options' own; NULL */
 	struct oauth_kept kept;
 	struct oauth_flow flow;
 };

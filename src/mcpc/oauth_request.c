@@ -4,11 +4,14 @@
 #include "base/encode.h"
 #include "crypto/hash.h"
 #include "crypto/random.h"
+#include "crypto/signer.h"
 #include "httpc/url.h"
 #include "mcpc/oauth_impl.h"
 #include "json/jw.h"
 
 #define RANDOM_LEN 32
+#define ASSERTION_S 120 /* how long what we sign is good */
+#define ASSERTION_TYPE "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 static void wipe(struct buf *b)
 {
@@ -131,6 +134,59 @@ static int write_basic(struct oauth_flow *f)
 	return f->credential.len > 0 ? 0 : -ENOMEM;
 }
 
+/* RFC 7523, 2.2: for the issuer alone, once, and not for long. */
+static int write_claims(const struct oauth_flow *f, struct buf *b)
+{
+	char id[64];
+	struct jw w = jw_begin(b);
+
+	make_random(id);
+	jw_object_begin(&w);
+	jw_str_field(&w, "iss", f->client.id);
+	jw_str_field(&w, "sub", f->client.id);
+	jw_str_field(&w, "aud", f->issuer);
+	jw_str_field(&w, "jti", id);
+	jw_int_field(&w, "iat", f->now_s);
+	jw_int_field(&w, "exp", f->now_s + ASSERTION_S);
+	jw_object_end(&w);
+	return jw_end(&w);
+}
+
+static int append_base64url(struct buf *b, const void *data, size_t n)
+{
+	int r = buf_reserve(b, BASE64_SIZE(n));
+
+	if (r == 0)
+		b->len += encode_base64url(data, n, b->data + b->len);
+	return r;
+}
+
+static int write_assertion(struct oauth *o)
+{
+	static const char head[] = "{\"alg\":\"ES256\",\"typ\":\"JWT\"}";
+	struct buf claims = { .max = OAUTH_BODY_MAX }, jwt = { .max = OAUTH_BODY_MAX };
+	uint8_t signature[SIGNER_LEN];
+	int r = write_claims(&o->flow, &claims);
+
+	if (r == 0)
+		r = append_base64url(&jwt, head, sizeof(head) - 1);
+	if (r == 0)
+		r = buf_putc(&jwt, '.');
+	if (r == 0)
+		r = append_base64url(&jwt, claims.data, claims.len);
+	if (r == 0)
+		r = signer_sign(o->signer, jwt.data, jwt.len, signature);
+	if (r == 0)
+		r = buf_putc(&jwt, '.');
+	if (r == 0)
+		r = append_base64url(&jwt, signature, sizeof(signature));
+	form(&o->flow.body, "client_assertion_type", ASSERTION_TYPE);
+	form(&o->flow.body, "client_assertion", buf_str(&jwt));
+	buf_done(&claims);
+	wipe(&jwt);
+	return r;
+}
+
 static void begin(struct oauth_flow *f, const char *grant)
 {
 	oauth_flow_wipe(f);
@@ -139,8 +195,9 @@ static void begin(struct oauth_flow *f, const char *grant)
 	form(&f->body, "grant_type", grant);
 }
 
-static int finish(struct oauth_flow *f)
+static int finish(struct oauth *o)
 {
+	struct oauth_flow *f = &o->flow;
 	const struct oauth_client *c = &f->client;
 	int r = 0;
 
@@ -149,6 +206,8 @@ static int finish(struct oauth_flow *f)
 		r = write_basic(f);
 	else
 		form(&f->body, "client_id", c->id);
+	if (c->method == OAUTH_JWT)
+		r = write_assertion(o);
 	if (c->method == OAUTH_POST)
 		form(&f->body, "client_secret", c->secret);
 	return r < 0 ? r : f->body.failed || f->credential.failed ? -ENOMEM : 0;
@@ -162,7 +221,7 @@ int oauth_write_code(struct oauth *o, const char *code)
 	form(&f->body, "code", code);
 	form(&f->body, "redirect_uri", oauth_redirect(o));
 	form(&f->body, "code_verifier", f->verifier);
-	return finish(f);
+	return finish(o);
 }
 
 int oauth_write_refresh(struct oauth *o, const char *token)
@@ -171,7 +230,7 @@ int oauth_write_refresh(struct oauth *o, const char *token)
 
 	begin(f, "refresh_token");
 	form(&f->body, "refresh_token", token);
-	return finish(f);
+	return finish(o);
 }
 
 int oauth_write_client(struct oauth *o)
@@ -181,5 +240,5 @@ int oauth_write_client(struct oauth *o)
 	begin(f, "client_credentials");
 	if (f->scope[0] != '\0')
 		form(&f->body, "scope", f->scope);
-	return finish(f);
+	return finish(o);
 }
