@@ -187,7 +187,7 @@ class Modern(Peer):
         number, reply = self.begin(method, params, meta)
         return self.result(reply, number, heard)
 
-    def tool(self, name, meta=None, heard=None, **arguments):
+    def tool(self, name, /, meta=None, heard=None, **arguments):
         return self.call("tools/call", {"name": name, "arguments": arguments}, meta, heard)
 
 
@@ -234,7 +234,7 @@ class Legacy(Peer):
         number, reply = self.begin(method, params)
         return self.result(reply, number, heard)
 
-    def tool(self, name, token=None, heard=None, **arguments):
+    def tool(self, name, /, token=None, heard=None, **arguments):
         params = {"name": name, "arguments": arguments}
         if token:
             params["_meta"] = {"progressToken": token}
