@@ -26,6 +26,7 @@
 #include "daemon/greet.h"
 #include "daemon/machinery.h"
 #include "daemon/own_secret.h"
+#include "daemon/servers_open.h"
 #include "daemon/telling.h"
 #include "daemon/toolset.h"
 #include "daemon/users_load.h"
@@ -73,6 +74,7 @@ struct app {
 	struct telling telling;
 	struct sandboxes *sandboxes;
 	struct machinery *machinery;
+	struct buf servers_json; /* of others' MCP servers, until they are open */
 	struct toolset toolset;
 	const struct app_extras *extras; /* borrowed; NULL: none */
 	const struct api_door *doors[API_DOORS_MAX + 1];
@@ -153,6 +155,8 @@ static int settle(struct app *a, struct err *err)
 		r = open_dirs(a, &account, err);
 	if (r == 0)
 		r = open_tls(a, err);
+	if (r == 0)
+		r = servers_read(a->config, &a->servers_json, err);
 	if (r < 0)
 		return r;
 	if (is_root)
@@ -175,13 +179,22 @@ static void told(void *user)
 	loop_stop(a->loop);
 }
 
-/* No request is left: what is known of them by now is all there is to tell. */
-static void drained(void *user)
+/* What is known by now is all there is to tell. */
+static void ended(void *user)
 {
 	struct app *a = user;
 
 	if (!telling_flush(&a->telling, told, a))
 		loop_stop(a->loop);
+}
+
+/* No request is left. */
+static void drained(void *user)
+{
+	struct app *a = user;
+
+	if (!toolset_stop(&a->toolset, ended, a))
+		ended(a);
 }
 
 static void stop(struct app *a, int result)
@@ -383,7 +396,11 @@ static int open_toolset(struct app *a, struct err *err)
 				     .sandboxes = a->sandboxes,
 				     .store = &a->store,
 				     .secret = a->secret,
-				     .extras = a->extras };
+				     .extras = a->extras,
+				     .courier = a->telling.courier,
+				     .events = a->telling.events,
+				     .audit = a->telling.audit,
+				     .servers_json = &a->servers_json };
 
 	return toolset_open(&a->toolset, &deps, err);
 }
@@ -417,6 +434,7 @@ static int open_server(struct app *a, struct err *err)
 				 .tracer = telling_tracer(&a->telling),
 				 .webhooks = a->telling.webhooks,
 				 .mcp = a->toolset.mcp,
+				 .servers = a->toolset.servers,
 				 .doors = a->doors,
 				 .secret = a->secret };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
@@ -458,6 +476,7 @@ static void recovered(void *user, const struct err *why)
 		return;
 	}
 	a->is_listening = true;
+	toolset_start(&a->toolset);
 	greet(a->config->listen, port, a->tls != NULL, a->first_key);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
 }
@@ -554,6 +573,7 @@ static void close_all(struct app *a)
 	(void)fd_close(a->key_fd);
 	keeper_dirs_done(&a->dirs);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
+	buf_done(&a->servers_json);
 	a->secret = secret_free(a->secret);
 }
 

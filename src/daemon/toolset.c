@@ -1,7 +1,9 @@
 #include "daemon/toolset.h"
 
+#include "daemon/servers_open.h"
 #include "daemon/skills_open.h"
 #include "mcp/server.h"
+#include "mcpc/servers.h"
 #include "tools/skills.h"
 #include "tools/toolbox.h"
 
@@ -14,6 +16,18 @@ static void skills_changed(void *user)
 	mcp_server_changed(t->mcp, MCP_CHANGE_TOOLS | MCP_CHANGE_RESOURCES);
 }
 
+static int open_servers(struct toolset *t, const struct toolset_deps *deps, struct err *err)
+{
+	const struct mcpc_servers_deps servers = { .loop = deps->loop,
+						   .sandboxes = deps->sandboxes,
+						   .courier = deps->courier,
+						   .events = deps->events,
+						   .audit = deps->audit,
+						   .version = HOLT_VERSION };
+
+	return servers_open(deps->config, &servers, deps->servers_json, &t->servers, err);
+}
+
 int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err *err)
 {
 	const struct app_extras *extras = deps->extras;
@@ -21,7 +35,6 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 				    .config = deps->config,
 				    .sandboxes = deps->sandboxes,
 				    .store = deps->store,
-				    .servers = t->servers,
 				    .secret = deps->secret,
 				    .more = extras ? extras->tools : NULL };
 	struct mcp_deps mcp = { .loop = deps->loop,
@@ -29,7 +42,11 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 				.sandboxes = deps->sandboxes,
 				.secret = deps->secret,
 				.fixtures = extras ? extras->fixtures : NULL };
-	int r = skills_open(deps->loop, deps->config, &t->skills, err);
+	int r = open_servers(t, deps, err);
+
+	tools.servers = t->servers;
+	if (r == 0)
+		r = skills_open(deps->loop, deps->config, &t->skills, err);
 
 	tools.skills = mcp.skills = t->skills;
 	if (r == 0)
@@ -42,9 +59,23 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 	return r;
 }
 
+void toolset_start(struct toolset *t)
+{
+	if (t->servers)
+		mcpc_servers_start(t->servers);
+}
+
+bool toolset_stop(struct toolset *t, void (*done)(void *user), void *user)
+{
+	if (t->servers)
+		mcpc_servers_stop(t->servers, done, user);
+	return t->servers != NULL;
+}
+
 void toolset_close(struct toolset *t)
 {
 	t->mcp = mcp_server_free(t->mcp);
 	t->tools = tools_free(t->tools);
 	t->skills = skills_free(t->skills);
+	t->servers = mcpc_servers_free(t->servers);
 }

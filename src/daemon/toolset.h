@@ -1,6 +1,8 @@
 /* What agents are given: tools, skills, others' servers, and MCP in front of it all. */
 #pragma once
 
+#include <stdbool.h>
+
 struct api_door;
 struct config;
 struct err;
@@ -15,6 +17,11 @@ struct store;
 struct tool_table;
 struct tools;
 
+struct audit_log;
+struct buf;
+struct courier;
+struct events;
+
 struct app_extras { /* what tests add; `holt` gives none */
 	const struct tool_table *const *tools;
 	const struct mcp_fixtures *fixtures;
@@ -28,6 +35,10 @@ struct toolset_deps { /* borrowed */
 	const struct store *store;
 	const struct secret *secret;
 	const struct app_extras *extras; /* NULL */
+	struct courier *courier;
+	struct events *events;
+	struct audit_log *audit;
+	struct buf *servers_json; /* of others' servers; wiped */
 };
 
 struct toolset { /* owned; zeroed is closed */
@@ -38,4 +49,7 @@ struct toolset { /* owned; zeroed is closed */
 };
 
 int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err *err);
+void toolset_start(struct toolset *t); /* sandboxes can be made */
+/* Ends what was started. False: there is nothing to be waited for, done() does not come. */
+bool toolset_stop(struct toolset *t, void (*done)(void *user), void *user);
 void toolset_close(struct toolset *t); /* also one that was opened in part */

@@ -6,7 +6,9 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "mcpc/auth_row.h"
 #include "mcpc/servers_impl.h"
 
 #define ARENA_MAX (8u << 20)
@@ -91,6 +93,17 @@ int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, 
 	return r;
 }
 
+static void start_one(struct server *s)
+{
+	if (jv_kind(s->row.auth) != JV_ABSENT &&
+	    mcpc_auth_from_row(&s->row, &s->all->deps, &s->auth, &s->err) < 0) {
+		s->state = MCPC_SERVER_FAILED;
+		log_debug("mcpc", "%s: %s", s->row.name, s->err.text);
+		return;
+	}
+	server_connect(s);
+}
+
 void mcpc_servers_start(struct mcpc_servers *all)
 {
 	if (all->is_started || all->is_stopping)
@@ -98,7 +111,7 @@ void mcpc_servers_start(struct mcpc_servers *all)
 	all->is_started = true;
 	for (size_t i = 0; i < all->n_servers; i++)
 		if (all->servers[i].state == MCPC_SERVER_WAITING)
-			server_connect(&all->servers[i]);
+			start_one(&all->servers[i]);
 }
 
 static void yard_is_empty(void *user)
