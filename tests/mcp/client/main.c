@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "browser.h"
 #include "loop/loop.h"
 #include "mcpc/http.h"
 #include "mcpc/mcpc.h"
@@ -27,6 +28,7 @@ struct client {
 	struct courier *courier;
 	struct mcpc *mcpc;
 	struct loop_timer *timer;
+	struct browser *browser; /* NULL: nobody is asked who we are */
 	struct plan plan;
 	bool is_good;
 };
@@ -112,15 +114,22 @@ static int begin(struct client *c, const char *url, struct err *err)
 				  .only_version = getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"),
 				  .handlers = &handlers,
 				  .user = c };
+	const char *said = getenv("MCP_CONFORMANCE_SCENARIO"), *scenario = said ? said : "";
 	int r = courier_create(c->loop, &c->courier, err);
 
 	if (r == 0)
 		r = loop_timer_create(c->loop, stop, c, &c->timer);
+	if (r == 0 && strncmp(scenario, "auth/", 5) == 0)
+		r = browser_create(c->loop, c->courier, url, scenario, jv_root(c->plan.context),
+				   &c->browser, err);
 	if (r == 0)
-		r = mcpc_http_create(&(struct mcpc_http_options){ .loop = c->loop,
-								  .courier = c->courier,
-								  .url = url },
-				     &t, err);
+		r = mcpc_http_create(
+			&(struct mcpc_http_options){ .loop = c->loop,
+						     .courier = c->courier,
+						     .url = url,
+						     .auth = c->browser ? browser_auth(c->browser)
+									: NULL },
+			&t, err);
 	if (r == 0)
 		r = mcpc_create(&o, t, &c->mcpc, err);
 	if (r == 0)
@@ -131,6 +140,7 @@ static int begin(struct client *c, const char *url, struct err *err)
 static void end(struct client *c)
 {
 	c->mcpc = mcpc_free(c->mcpc);
+	c->browser = browser_free(c->browser);
 	c->timer = loop_timer_free(c->timer);
 	c->courier = courier_free(c->courier);
 	plan_done(&c->plan);
