@@ -64,7 +64,7 @@ CLEANUP_FUNC(struct jv_doc *, jv_free)
 
 struct api_probe {
 	const struct api_row *row;
-	struct bench_daemon *d;    /* borrowed */
+	struct own_daemon *d;    /* borrowed */
 	char target[BENCH_TARGET]; /* of a live sandbox's execution */
 	struct buf answer;         /* owned */
 };
@@ -152,7 +152,7 @@ static int make_context(struct api_probe *p, const char *sandbox, struct err *er
 	return fetch_want(&p->d->conn, 201, "POST", target, p->row->context, &p->answer, err);
 }
 
-static int measure(struct bench *b, struct bench_daemon *d, const struct api_row *row,
+static int measure(struct bench *b, struct own_daemon *d, const struct api_row *row,
 		   struct err *err)
 {
 	struct api_probe p = { .row = row, .d = d };
@@ -186,7 +186,7 @@ static int measure(struct bench *b, struct bench_daemon *d, const struct api_row
 
 int bench_api(struct bench *b, struct err *err)
 {
-	_cleanup_(bench_daemon_stop) struct bench_daemon d = { 0 };
+	_cleanup_(own_daemon_stop) struct own_daemon d = { 0 };
 	int r = bench_daemon_start(&d, err);
 
 	for (size_t i = 0; r == 0 && i < sizeof(api_rows) / sizeof(api_rows[0]); i++)

@@ -11,7 +11,7 @@
 #define BODY "{\"type\":\"command\",\"content\":\"true\"}"
 
 struct side {
-	struct bench_daemon d;
+	struct own_daemon d;
 	struct buf answer;
 	char target[BENCH_TARGET];
 };
@@ -43,7 +43,7 @@ static int begin(struct side *s, const char *audit, struct err *err)
 
 static void end(struct side *s)
 {
-	bench_daemon_stop(&s->d);
+	own_daemon_stop(&s->d);
 	buf_done(&s->answer);
 }
 

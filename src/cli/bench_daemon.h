@@ -1,5 +1,4 @@
-/* A daemon of the benchmark's own: `holt serve` with the standard settings, in a directory that is
- * removed with it. */
+/* What benchmarks do at a daemon of their own. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/bench_fetch.h"
+#include "cli/own_daemon.h"
 
 struct err;
 
@@ -17,31 +17,19 @@ struct bench_sandbox {
 	bool is_warm; /* it came from the pool */
 };
 
-struct bench_daemon {
-	pid_t minder; /* the process that ends and removes it; 0: there is none */
-	int lifeline; /* owned; the minder goes to work when it closes, however that comes */
-	pid_t pid;    /* the process that serves: as root it is not the one we started */
-	uint16_t port;
-	char dir[96]; /* others may look into it */
-	char key[64];
-	struct fetch conn; /* kept, with the key */
-};
-
 /* The one setting that a daemon of ours takes from our environment. */
 #define BENCH_SETTING "HOLT_AUDIT"
-int bench_daemon_start(struct bench_daemon *d, struct err *err);
-/* Deletes what lives, ends the daemon, removes the directory. A daemon of zeroes is fine. */
-void bench_daemon_stop(struct bench_daemon *d);
+int bench_daemon_start(struct own_daemon *d, struct err *err);
 
 /* body: of the request that makes it. */
-int bench_sandbox_create(struct bench_daemon *d, const char *body, struct bench_sandbox *ret,
+int bench_sandbox_create(struct own_daemon *d, const char *body, struct bench_sandbox *ret,
 			 struct err *err);
-int bench_sandbox_delete(struct bench_daemon *d, const char *id, struct err *err);
+int bench_sandbox_delete(struct own_daemon *d, const char *id, struct err *err);
 /* "/api/v1/sandboxes/<id>/<rest>" */
 #define BENCH_TARGET 128
 void bench_target(char dst[BENCH_TARGET], const char *id, const char *rest);
 /* Until the pool of a template is as full as it wants to be. */
-int bench_pool_wait(struct bench_daemon *d, const char *name, struct err *err);
+int bench_pool_wait(struct own_daemon *d, const char *name, struct err *err);
 
 /* bench_proc.c: what a process takes of the machine. */
 int bench_rss(pid_t pid, uint64_t *ret_bytes);  /* of main memory */

@@ -40,7 +40,7 @@ static void times_done(struct times *t)
 
 static void fleet_done(struct fleet *f)
 {
-	bench_daemon_stop(&f->d); /* and with it every sandbox */
+	own_daemon_stop(&f->d); /* and with it every sandbox */
 	free(f->boxes);
 }
 

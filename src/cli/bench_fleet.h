@@ -5,7 +5,7 @@
 #include "cli/bench_daemon.h"
 
 struct fleet {
-	struct bench_daemon d;
+	struct own_daemon d;
 	struct bench_sandbox *boxes; /* owned; they live */
 	size_t len;
 };

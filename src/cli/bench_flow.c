@@ -22,7 +22,7 @@
 #define EVENT_TAIL "\"}"
 
 struct flow {
-	struct bench_daemon d;
+	struct own_daemon d;
 	struct bench_sandbox box;
 	uint64_t size, bytes;
 	uint64_t rss_min, rss_max, sampled_ms;
@@ -179,6 +179,6 @@ int bench_flow(struct bench *b, struct err *err)
 	if (r == 0)
 		r = measure(b, &f, "the daemon's memory grows by, while a file is fetched",
 			    flow_file, err);
-	bench_daemon_stop(&f.d);
+	own_daemon_stop(&f.d);
 	return r;
 }

@@ -12,7 +12,7 @@
 
 static int hold_race(struct bench *b, struct bench_row *row, struct race *race, struct err *err)
 {
-	_cleanup_(bench_daemon_stop) struct bench_daemon d = { 0 };
+	_cleanup_(own_daemon_stop) struct own_daemon d = { 0 };
 	_cleanup_(bench_nginx_stop) struct bench_nginx n = { 0 };
 	_cleanup_(buf_done) struct buf page = { 0 };
 	int r = bench_daemon_start(&d, err);

@@ -31,7 +31,7 @@
 #define PAGE_SH "a small page, as a program in a sandbox may have it\\\\n"
 
 /* A server in a sandbox, reachable without a key. */
-static int serve_inside(struct bench_daemon *d, struct race *race, struct err *err)
+static int serve_inside(struct own_daemon *d, struct race *race, struct err *err)
 {
 	struct bench_sandbox box;
 	char target[BENCH_TARGET];
@@ -61,7 +61,7 @@ static int serve_inside(struct bench_daemon *d, struct race *race, struct err *e
 
 static int hold_race(struct bench *b, struct bench_row *row, struct race *race, struct err *err)
 {
-	_cleanup_(bench_daemon_stop) struct bench_daemon d = { 0 };
+	_cleanup_(own_daemon_stop) struct own_daemon d = { 0 };
 	_cleanup_(bench_nginx_stop) struct bench_nginx origin = { 0 }, proxy = { 0 };
 	struct bench_nginx_options o = { .program = race->nginx, .page = PAGE, .cpu = -1 };
 	char beside[128];
