@@ -7,10 +7,17 @@ static const char *const protocols[] = { "streamable-http", NULL };
 #define ENVELOPE \
 	FIELD("error", BOOL, .help = "false: errors have another shape"), FIELD("message", STRING)
 
+static const struct schema_field resources[] = {
+	FIELD("cpu", NUMBER, .optional = 1, .help = "cores"),
+	FIELD("memory", INT, .optional = 1, .help = "bytes"),
+	FIELD("disk", INT, .optional = 1, .help = "bytes"),
+	FIELD("pids", INT, .optional = 1),
+};
+
 static const struct schema_field workspace[] = {
 	FIELD("enabled", BOOL),
 	FIELD("template", STRING | NIL, .help = "null: the default"),
-	FIELD("resources", MAP, .help = "what was asked for"),
+	FIELD("resources", OBJECT, .ref = "SessionResources"),
 	FIELD("timeout", NUMBER | NIL, .help = "seconds to live of its sandbox"),
 	FIELD("idle_timeout", NUMBER | NIL),
 	FIELD("on_timeout", STRING, .choices = lapse_names),
@@ -68,6 +75,7 @@ static const struct schema_field sandbox[] = {
 };
 
 static const struct schema list[] = {
+	SCHEMA("SessionResources", "What was asked for; the rest is the template's", resources),
 	SCHEMA("SessionWorkspace", "What a session's sandbox is made of", workspace),
 	SCHEMA("AgentSession", "A session of an agent", session),
 	SCHEMA("AgentSessionAnswer", "A session that was made", made),

@@ -62,7 +62,8 @@ int client_path(struct buf *b, const char *pattern, ...)
 {
 	va_list ap;
 
-	(void)buf_puts(b, "/api/v1/");
+	if (pattern[0] != '/')
+		(void)buf_puts(b, "/api/v1/");
 	va_start(ap, pattern);
 	for (; *pattern; pattern++) {
 		if (*pattern == '%')

@@ -76,7 +76,7 @@ int client_open(struct client *c, const struct client_args *args);
 void client_close(struct client *c);
 
 /* "sandboxes/%/executions" with each % replaced by an argument (const char *), escaped; "/api/v1/"
- * stands before it. */
+ * stands before one that does not begin with a slash. */
 int client_path(struct buf *b, const char *pattern, ...);
 
 /* One request, with its progress shown: `done` is the callbacks' to count, `total` is set when the

@@ -17,13 +17,17 @@ static int take_page(struct client *c, const char *target, client_item_fn fn, vo
 		     struct buf *ret_next, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc page = { 0 };
+	struct jv items;
 	const char *cursor;
 	int r = client_json(c, "GET", target, NULL, &page, err);
 
 	buf_clear(ret_next);
 	if (r < 0)
 		return r;
-	JV_FOREACH (jv_get(jv_root(page.doc), "items"), it) {
+	items = jv_get(jv_root(page.doc), "items");
+	if (jv_kind(items) == JV_ABSENT) /* of sessions, whose envelope is another's */
+		items = jv_get(jv_root(page.doc), "data");
+	JV_FOREACH (items, it) {
 		r = fn(user, it.value);
 		if (r != 0)
 			return r;

@@ -59,7 +59,7 @@ static bool is_base_url(const char *s)
 	return skip > 0 && n > skip && s[n - 1] != '/' && !strpbrk(s, " \t\"<>?#\\");
 }
 
-static int check_doors(const struct config *c, struct err *err)
+static int check_names(const struct config *c, struct err *err)
 {
 	if (c->public_url && c->public_url[0] && !is_base_url(c->public_url))
 		return err_set(err, EINVAL,
@@ -69,6 +69,11 @@ static int check_doors(const struct config *c, struct err *err)
 	if (c->domain && !is_domain(c->domain))
 		return err_set(err, EINVAL, "domain %.60s: want a name such as box.example",
 			       c->domain);
+	return 0;
+}
+
+static int check_doors(const struct config *c, struct err *err)
+{
 	if (!c->listen)
 		return err_set(err, EINVAL, "listen: no address to serve");
 	if (c->tls_cert && !c->tls_key)
@@ -149,8 +154,10 @@ static int check_traces(const struct config *c, struct err *err)
 
 int config_check(const struct config *c, struct err *err)
 {
-	int r = check_doors(c, err);
+	int r = check_names(c, err);
 
+	if (r == 0)
+		r = check_doors(c, err);
 	if (r == 0)
 		r = check_tokens(c, err);
 	if (r == 0)

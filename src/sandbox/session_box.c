@@ -70,22 +70,42 @@ static bool go_on(struct provision *p)
 
 static void step(struct provision *p);
 
+static void on_failed(struct provision *p, const struct err *err)
+{
+	if (!session_find_any(p->all, p->uid))
+		fail(p, ENOENT, "the session was ended");
+	else if (err->code == EBUSY || err->code == ECANCELED)
+		watch(p, AGAIN_MS); /* ended in that very moment: there will be another one */
+	else
+		finish(p, NULL, err);
+}
+
 static void on_given(void *user, struct sandbox *sb, const struct err *err)
 {
 	struct provision *p = user;
 
 	if (!go_on(p))
 		return;
-	if (!session_find_any(p->all, p->uid))
-		fail(p, ENOENT, "the session was ended");
-	else if (err && (err->code == EBUSY || err->code == ECANCELED))
-		watch(p, AGAIN_MS); /* ended in that very moment: there will be another one */
-	else if (err)
-		finish(p, NULL, err);
-	else if (sb->state != SANDBOX_RUNNING)
+	if (err)
+		on_failed(p, err);
+	else if (sb->state != SANDBOX_RUNNING || !session_find_any(p->all, p->uid))
 		step(p);
 	else
 		finish(p, sb, NULL);
+}
+
+/* Then it is asked for as any other that runs. */
+static void on_woken(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct provision *p = user;
+
+	(void)sb;
+	if (!go_on(p))
+		return;
+	if (err)
+		on_failed(p, err);
+	else
+		step(p);
 }
 
 static void on_ended(void *user, struct sandbox *sb, const struct err *err)
@@ -149,7 +169,7 @@ static void step(struct provision *p)
 	if (sb && sb->state == SANDBOX_STOPPING)
 		sandbox_delete(sb, "deleted", on_ended, p);
 	else if (sb && sb->state != SANDBOX_CREATING && sb->state != SANDBOX_RUNNING)
-		sandbox_wake(sb, on_given, p);
+		sandbox_wake(sb, on_woken, p);
 	else
 		make(p, o, name);
 }

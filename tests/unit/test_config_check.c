@@ -57,6 +57,17 @@ static void what_does_not_go_together_is_refused(void **state)
 		  "http:// to this machine" },
 		{ { "HOLT_OTLP_ENDPOINT=https://collector", "HOLT_OTLP_HEADERS=a=b" }, NULL },
 		{ { "HOLT_OTLP_ENDPOINT=http://127.0.0.1:4318", "HOLT_OTLP_HEADERS=a=b" }, NULL },
+		{ { "HOLT_PUBLIC_URL=https://holt.example:8443/sub" }, NULL },
+		{ { "HOLT_PUBLIC_URL=holt.example" },
+		  "public_url holt.example: want one such as https://holt.example, without a slash "
+		  "at its end" },
+		{ { "HOLT_PUBLIC_URL=https://a/" },
+		  "public_url https://a/: want one such as https://holt.example, without a slash "
+		  "at "
+		  "its end" },
+		{ { "HOLT_PUBLIC_URL=https://a?b" },
+		  "public_url https://a?b: want one such as https://holt.example, without a slash "
+		  "at its end" },
 		{ { "HOLT_POOL_MIN=17" }, "pool_min is more than pool_max" },
 	};
 	struct config_rig *f = *state;

@@ -176,6 +176,7 @@ static void one_that_stands_still_is_woken(void **state)
 	assert_int_equal(paused.state, SANDBOX_PAUSED);
 	again = provision(&g, o);
 	assert_int_equal(again.state, SANDBOX_RUNNING);
+	assert_true(again.is_existing);
 	assert_string_equal(again.id, first.id);
 	rig_close(&g);
 }
