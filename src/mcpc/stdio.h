@@ -40,7 +40,7 @@ struct stdio_spec {       /* copied */
 	const char *const *argv;
 	size_t argc;
 	struct jv_pairs env; /* values are never logged */
-	const char *cwd;     /* "": the home of whoever runs it */
+	const char *cwd;     /* "": the sandbox's own, or / on this machine */
 	/* Of a sandbox: */
 	const char *owner, *template; /* "": the default */
 	struct limits limits;         /* 0: the template's */

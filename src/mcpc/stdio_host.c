@@ -318,7 +318,7 @@ static int spawn(const struct start *st, pid_t *ret)
 	}
 	for (int i = 0; i < 3 && !e; i++)
 		e = posix_spawn_file_actions_adddup2(&files, st->fds[i], i);
-	if (!e && st->cwd[0])
+	if (!e)
 		e = posix_spawn_file_actions_addchdir_np(&files, st->cwd);
 	if (!e)
 		e = set_attributes(&attr);
@@ -353,7 +353,7 @@ static int open_pipe(int *ret_read, int *ret_write, bool far_reads)
 static int start(struct host *h, const struct stdio_spec *spec, struct err *err)
 {
 	_close_ int in = -1, out = -1, said = -1;
-	struct start st = { .cwd = spec->cwd };
+	struct start st = { .cwd = spec->cwd[0] ? spec->cwd : "/" };
 	int r = open_pipe(&in, &h->in, true);
 
 	if (r == 0)
