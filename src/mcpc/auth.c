@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "crypto/secret.h"
+#include "httpc/url.h"
 #include "loop/loop.h"
 #include "outbound/courier.h"
 
@@ -255,6 +256,15 @@ static int refused(struct mcpc_auth *base, int status, const char *challenge,
 
 /* ---- somebody with a browser ---- */
 
+/* A code goes to a browser's own machine, and nowhere else. */
+static bool is_here(const char *redirect)
+{
+	struct url url;
+
+	return strncmp(redirect, "http://", 7) == 0 && url_parse(redirect, &url, NULL) == 0 &&
+	       url.loopback;
+}
+
 int mcpc_auth_login(struct mcpc_auth *base, const char *redirect,
 		    void (*opened)(void *user, const char *url, const struct err *err), void *user,
 		    struct err *err)
@@ -264,6 +274,8 @@ int mcpc_auth_login(struct mcpc_auth *base, const char *redirect,
 
 	if (a->fixed || a->is.oauth.grant != OAUTH_GRANT_CODE)
 		return err_set(err, ENOTSUP, "nobody logs in at this server");
+	if (!is_here(redirect))
+		return err_set(err, EINVAL, "redirect_uri: want http://127.0.0.1:PORT/...");
 	r = oauth_set_redirect(a->oauth, redirect, err);
 	if (r < 0)
 		return r;
@@ -295,6 +307,17 @@ int mcpc_auth_redirected(struct mcpc_auth *base, const char *query,
 	r = done ? add_wait(a, done, user) : 0;
 	loop_task_post(a->is.loop, &a->step);
 	return r < 0 ? err_sys(err, r, "oauth") : 0;
+}
+
+void mcpc_auth_logout(struct mcpc_auth *base)
+{
+	struct auth *a = of(base);
+
+	if (a->fixed)
+		return;
+	(void)oauth_load(a->oauth, "{}", 2, NULL);
+	if (a->is.keep)
+		a->is.keep(a->is.user, NULL);
 }
 
 void mcpc_auth_leave(struct mcpc_auth *base, void *user)

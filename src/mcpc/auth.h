@@ -22,8 +22,8 @@ struct mcpc_auth_options {
 	struct loop *loop; /* borrowed, as is the courier */
 	struct courier *courier;
 	struct oauth_options oauth;
-	/* What has to outlast us has changed: JSON with tokens in it, for mcpc_auth_load(). May be
-	 * NULL. */
+	/* What has to outlast us has changed: JSON with tokens in it, for mcpc_auth_load(); NULL:
+	 * nothing. May be NULL itself. */
 	void (*keep)(void *user, const char *json);
 	/* Somebody has to open this address, and mcpc_auth_redirected() follows. NULL: nobody
 	 * can, unless they begin with mcpc_auth_login(). */
@@ -52,6 +52,8 @@ int mcpc_auth_login(struct mcpc_auth *a, const char *redirect,
 int mcpc_auth_redirected(struct mcpc_auth *a, const char *query,
 			 void (*done)(void *user, const struct err *err), void *user,
 			 struct err *err);
+/* Forgets all that was got: tokens and who we were there. */
+void mcpc_auth_logout(struct mcpc_auth *a);
 /* Neither opened() nor done() of this user comes any more. */
 void mcpc_auth_leave(struct mcpc_auth *a, void *user);
 /* Whether there is anything to go there with: a token, or what gets one by itself. */

@@ -69,7 +69,8 @@ void servers_changed(struct server *s); /* tells those who watch */
 
 /* servers_link.c */
 void server_connect(struct server *s);
-void server_disconnect(struct server *s); /* and no more tries */
+int server_need_auth(struct server *s, struct err *err); /* s->auth, where the row has one */
+void server_disconnect(struct server *s);                /* and no more tries */
 void server_lose(struct server *s, const struct err *err);
 void server_list_due(struct server *s, unsigned lists);
 

@@ -260,6 +260,13 @@ static int open_process(struct server *s, struct mcpc_transport **ret, struct er
 			       : stdio_box_open(&s->all->yard, &spec, ret, err);
 }
 
+int server_need_auth(struct server *s, struct err *err)
+{
+	if (s->auth || jv_kind(s->row.auth) == JV_ABSENT)
+		return 0;
+	return mcpc_auth_from_row(&s->row, &s->all->deps, &s->auth, err);
+}
+
 static int open_remote(struct server *s, struct mcpc_transport **ret, struct err *err)
 {
 	const struct server_row *row = &s->row;
@@ -268,10 +275,8 @@ static int open_remote(struct server *s, struct mcpc_transport **ret, struct err
 	struct mcpc_http_options o = { .loop = s->all->deps.loop,
 				       .courier = s->all->deps.courier,
 				       .url = row->url };
-	int r = 0;
+	int r = server_need_auth(s, err);
 
-	if (jv_kind(row->auth) != JV_ABSENT && !s->auth)
-		r = mcpc_auth_from_row(row, &s->all->deps, &s->auth, err);
 	if (r < 0) {
 		(void)arena_free(a);
 		return r;
