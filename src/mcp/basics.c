@@ -94,14 +94,13 @@ void mcp_capabilities(struct mcp_server *s, enum mcp_era era, const char *versio
 	if (strcmp(version, "2024-11-05") != 0)
 		offer(w, "completions", NULL, NULL);
 	offer(w, "logging", NULL, NULL);
-	if (era == MCP_MODERN) {
-		jw_key(w, "extensions");
-		jw_object_begin(w);
+	jw_key(w, "extensions");
+	jw_object_begin(w);
+	if (era == MCP_MODERN)
 		offer(w, EXTENSION "tasks", NULL, NULL);
-		if (s->deps.skills)
-			offer(w, EXTENSION "skills", "directoryRead", NULL);
-		jw_object_end(w);
-	}
+	if (s->deps.skills) /* clients of the legacy era look for it, too */
+		offer(w, EXTENSION "skills", "directoryRead", NULL);
+	jw_object_end(w);
 	jw_object_end(w);
 }
 

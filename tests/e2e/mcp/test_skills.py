@@ -58,9 +58,11 @@ def read(peer, uri):
 
 
 def test_the_extension_is_declared(skilled):
-    capabilities = Modern(skilled).call("server/discover")["capabilities"]
-    assert capabilities["extensions"][META + "skills"] == {"directoryRead": True}
-    assert "resources" in capabilities
+    legacy = Legacy(skilled).initialize()
+    for capabilities in (Modern(skilled).call("server/discover")["capabilities"], legacy.server["capabilities"]):
+        assert capabilities["extensions"][META + "skills"] == {"directoryRead": True}
+        assert "resources" in capabilities
+    legacy.end()
 
 
 def test_what_is_listed_is_what_is_read(peer):
