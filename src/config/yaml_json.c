@@ -11,11 +11,13 @@
 #include "json/jw.h"
 
 #define DIGITS "0123456789"
+#define NUMBER_MAX 64u /* longer ones are texts */
 
 struct reader {
 	yaml_parser_t parser;
 	const char *file;
 	struct jw w;
+	bool is_exact;
 	struct err *err;
 };
 
@@ -66,6 +68,53 @@ static bool is_number(const char *s)
 	return *s == '\0';
 }
 
+/* As the core schema of YAML 1.2 writes numbers to the base of ten. */
+static bool is_core_decimal(const char *s)
+{
+	size_t whole, rest = 0;
+
+	s += *s == '-' || *s == '+';
+	whole = strspn(s, DIGITS);
+	s += whole;
+	if (*s == '.') {
+		rest = strspn(++s, DIGITS);
+		s += rest;
+	}
+	if (whole + rest == 0)
+		return false;
+	if (*s != 'e' && *s != 'E')
+		return *s == '\0';
+	s++;
+	s += *s == '+' || *s == '-';
+	return *s && s[strspn(s, DIGITS)] == '\0';
+}
+
+/* Whether that schema takes a plain scalar for something else than a text. */
+static bool is_core(const char *s)
+{
+	static const char *const words[] = { "True",  "TRUE",  "False", "FALSE", "Null",  "NULL",
+					     ".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
+					     "-.inf", "-.Inf", "-.INF", "+.inf", "+.Inf", "+.INF" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(s, words[i]) == 0)
+			return true;
+	if (strncmp(s, "0x", 2) == 0)
+		return s[2] && s[2 + strspn(s + 2, DIGITS "abcdefABCDEF")] == '\0';
+	if (strncmp(s, "0o", 2) == 0)
+		return s[2] && s[2 + strspn(s + 2, "01234567")] == '\0';
+	return is_core_decimal(s);
+}
+
+/* A text to us, and something else to others. */
+static bool is_odd(const yaml_event_t *e)
+{
+	const char *v = (const char *)e->data.scalar.value;
+
+	return e->type == YAML_SCALAR_EVENT && e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	       is_core(v) && (!is_number(v) || e->data.scalar.length >= NUMBER_MAX);
+}
+
 static void write_scalar(struct reader *r, const yaml_event_t *e)
 {
 	const char *v = (const char *)e->data.scalar.value;
@@ -75,7 +124,7 @@ static void write_scalar(struct reader *r, const yaml_event_t *e)
 		jw_null(&r->w);
 	else if (is_plain && (strcmp(v, "true") == 0 || strcmp(v, "false") == 0))
 		jw_bool(&r->w, v[0] == 't');
-	else if (is_plain && is_number(v) && e->data.scalar.length < 64)
+	else if (is_plain && is_number(v) && e->data.scalar.length < NUMBER_MAX)
 		jw_raw(&r->w, v, e->data.scalar.length);
 	else
 		jw_string_n(&r->w, v, e->data.scalar.length);
@@ -115,6 +164,8 @@ static int read_value(struct reader *r, yaml_event_t *e, unsigned depth)
 	bool is_map = e->type == YAML_MAPPING_START_EVENT;
 	int n;
 
+	if (r->is_exact && is_odd(e))
+		return bad(r, e, "means something else to other readers: quote it");
 	if (e->type == YAML_SCALAR_EVENT) {
 		write_scalar(r, e);
 		return 0;
@@ -169,9 +220,10 @@ static int read_stream(struct reader *r)
 	}
 }
 
-int yaml_json(const char *file, const void *yaml, size_t n, struct buf *ret, struct err *err)
+static int read_all(const char *file, const void *yaml, size_t n, bool is_exact, struct buf *ret,
+		    struct err *err)
 {
-	struct reader r = { .file = file, .w = jw_begin(ret), .err = err };
+	struct reader r = { .file = file, .w = jw_begin(ret), .is_exact = is_exact, .err = err };
 	int failed;
 
 	if (n > YAML_JSON_MAX)
@@ -188,4 +240,14 @@ int yaml_json(const char *file, const void *yaml, size_t n, struct buf *ret, str
 		return failed;
 	failed = jw_end(&r.w);
 	return failed < 0 ? err_sys(err, failed, "%s", file) : 0;
+}
+
+int yaml_json(const char *file, const void *yaml, size_t n, struct buf *ret, struct err *err)
+{
+	return read_all(file, yaml, n, false, ret, err);
+}
+
+int yaml_json_exact(const char *file, const void *yaml, size_t n, struct buf *ret, struct err *err)
+{
+	return read_all(file, yaml, n, true, ret, err);
 }

@@ -14,3 +14,6 @@ struct err;
  * holds nothing of use. An empty document is null. Keys that are there twice are for whoever reads
  * the JSON. */
 int yaml_json(const char *file, const void *yaml, size_t n, struct buf *ret, struct err *err);
+/* The same, for documents that others read, too: what YAML's core takes for a number, a boolean or
+ * null and we for a text (True, 0x1F, +1, .5, 007) is refused, unless it is quoted. */
+int yaml_json_exact(const char *file, const void *yaml, size_t n, struct buf *ret, struct err *err);

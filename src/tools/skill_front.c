@@ -162,7 +162,7 @@ int skill_front_read(const char *text, size_t n, const char *dir, struct arena *
 		return err_set(err, EINVAL, SKILL_MANIFEST ": is not UTF-8");
 	r = find_head((struct str){ text, n }, &head, err);
 	if (r == 0)
-		r = yaml_json(SKILL_MANIFEST, head.data, head.len, &json, err);
+		r = yaml_json_exact(SKILL_MANIFEST, head.data, head.len, &json, err);
 	if (r == 0)
 		r = jv_parse(json.data, json.len, json.max, &doc, err);
 	if (r < 0)

@@ -108,14 +108,17 @@ static void all_of_the_head_is_kept_as_json(void **state)
 	(void)state;
 	assert_int_equal(front("---\r\nname: pdf-tools\r\ndescription: \"a: b\"\r\nlicense: MIT\r\n"
 			       "metadata:\r\n  version: \"1.0\"\r\nallowed-tools: Bash Read\r\n"
-			       "x-own: [1, true, null, {a: 2.5}]\r\n---  \r\nbody",
+			       "x-own: [1, true, null, {a: 2.5}, \"007\", 1e, 2024-01-02, v1, 1e5]"
+			       "\r\n---  \r\nbody",
 			       "pdf-tools", a, &f, &err),
 			 0);
 	assert_string_equal(f.name, "pdf-tools");
 	assert_string_equal(f.about, "a: b");
-	assert_string_equal(f.json, "{\"name\":\"pdf-tools\",\"description\":\"a: b\",\"license\":"
-				    "\"MIT\",\"metadata\":{\"version\":\"1.0\"},\"allowed-tools\":"
-				    "\"Bash Read\",\"x-own\":[1,true,null,{\"a\":2.5}]}");
+	assert_string_equal(f.json,
+			    "{\"name\":\"pdf-tools\",\"description\":\"a: b\",\"license\":"
+			    "\"MIT\",\"metadata\":{\"version\":\"1.0\"},\"allowed-tools\":"
+			    "\"Bash Read\",\"x-own\":[1,true,null,{\"a\":2.5},\"007\",\"1e\","
+			    "\"2024-01-02\",\"v1\",1e5]}");
 	assert_int_equal(f.json_len, strlen(f.json));
 	assert_int_equal(front("\xef\xbb\xbf" HEAD("a"), "a", a, &f, &err), 0);
 	assert_int_equal(front("---\nname: a\ndescription: b\n---", "a", a, &f, &err), 0);
@@ -148,6 +151,14 @@ static void a_wrong_head_is_told_with_its_reason(void **state)
 		{ "---\nname: a\ndescription: &x b\n---\n", ":3: anchors" },
 		{ "---\nname: a\ndescription: b: c\n---\n", ":3: " },
 		{ "---\nname: a\ndescription: \xff\n---\n", "not UTF-8" },
+		{ "---\nname: a\ndescription: b\nx: True\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: [0x1F]\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: +1\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: .5\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: 1.\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: 007\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: -.inf\n---\n", ":4: means something else" },
+		{ "---\nname: a\ndescription: b\nx: NULL\n---\n", ":4: means something else" },
 		{ "---\nname: a\n...\nx: y\n---\n", "" },
 	};
 	struct arena *a = arena_create(1 << 20);
