@@ -34,3 +34,26 @@ const struct route_body body_decision = {
 	.count = ARRAY_LEN(decision_fields),
 	.size = sizeof(struct body_decision),
 };
+
+static const struct jv_field login_fields[] = {
+	JV_FIELD("redirect_uri", STRING, struct body_login, redirect, .flags = JV_REQUIRED,
+		 .min = 1, .max = 255,
+		 .help = "where the browser comes back to: http://127.0.0.1:PORT/..."),
+};
+const struct route_body body_login = {
+	.name = "ToolServerLogin",
+	.fields = login_fields,
+	.count = ARRAY_LEN(login_fields),
+	.size = sizeof(struct body_login),
+};
+
+static const struct jv_field login_finish_fields[] = {
+	JV_FIELD("query", STRING, struct body_login_finish, query, .flags = JV_REQUIRED, .min = 1,
+		 .max = 8192, .help = "what the browser came back with, behind the '?'"),
+};
+const struct route_body body_login_finish = {
+	.name = "ToolServerLoginFinish",
+	.fields = login_finish_fields,
+	.count = ARRAY_LEN(login_finish_fields),
+	.size = sizeof(struct body_login_finish),
+};

@@ -68,6 +68,10 @@ void api_tool_list(struct api_call *c);
 void api_tool_call(struct api_call *c);
 void api_approval_list(struct api_call *c);
 void api_approval_decide(struct api_call *c);
+/* tool_login.c */
+void api_tool_login(struct api_call *c);
+void api_tool_login_finish(struct api_call *c);
+void api_tool_logout(struct api_call *c);
 /* warmpools.c */
 void api_warmpool_create(struct api_call *c);
 void api_warmpool_list(struct api_call *c);

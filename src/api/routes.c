@@ -62,6 +62,10 @@ static const char about_tools[] =
 	"server did not answer as it should; a tool that fails is no error of this call, but says "
 	"so "
 	"in isError.";
+static const char about_login[] =
+	"OAuth, with PKCE: the answer's address is opened in a browser on the machine whose "
+	"loopback address was given, and what that comes back with goes to login/finish within ten "
+	"minutes. Tokens are kept by the daemon and shown to nobody.";
 static const char about_proxy[] =
 	"Passes the request to what listens on the port inside the sandbox, and its answer back; a "
 	"WebSocket too. Wants an API key, the port's token in X-Holt-Port-Token, or a public port. "
@@ -349,6 +353,13 @@ static const struct api_route routes[] = {
 	    "The session's sandbox, as it stands", "SessionSandbox", .query = query_agent_session),
 	ROW("GET", V1 "/tools/servers", SCOPE_SANDBOX_READ, 0, api_tool_servers, NULL,
 	    "MCP servers that the operator has configured", "ToolServerList"),
+	ROW("POST", V1 "/tools/servers/:server/login", SCOPE_ADMIN, 0, api_tool_login, &body_login,
+	    "Log in at a server, for all who call its tools", "ToolServerOpened",
+	    .bad = { 409, 502, 504 }, .about = about_login),
+	ROW("POST", V1 "/tools/servers/:server/login/finish", SCOPE_ADMIN, 0, api_tool_login_finish,
+	    &body_login_finish, "The browser is back", NULL, .bad = { 409, 502, 504 }),
+	ROW("DELETE", V1 "/tools/servers/:server/login", SCOPE_ADMIN, 0, api_tool_logout, NULL,
+	    "Forget a server's tokens", NULL, .bad = { 409 }),
 	ROW("GET", V1 "/tools", SCOPE_SANDBOX_READ, 0, api_tool_list, NULL,
 	    "Find tools of these servers", "ToolList", .query = query_tools),
 	ROW("POST", V1 "/tools/:server/:tool/call", SCOPE_EXEC, 0, api_tool_call, &body_tool_call,

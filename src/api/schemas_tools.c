@@ -30,6 +30,10 @@ static const struct schema_field server[] = {
 	FIELD("underWay", INT),
 };
 
+static const struct schema_field opened[] = {
+	FIELD("url", STRING, .help = "to be opened in a browser on the caller's machine"),
+};
+
 static const struct schema_field server_list[] = {
 	FIELD("items", LIST, .ref = "ToolServer"),
 };
@@ -74,6 +78,7 @@ static const struct schema_field approval_list[] = {
 
 static const struct schema list[] = {
 	SCHEMA("ToolServer", "An MCP server that the operator has configured", server),
+	SCHEMA("ToolServerOpened", "Where to log in", opened),
 	SCHEMA("ToolServerList", "The servers, as they are configured", server_list),
 	SCHEMA("Tool", "A tool of such a server, in as much detail as was asked for", tool),
 	SCHEMA("ToolList", "Tools, the best first", tool_list),

@@ -19,4 +19,12 @@ struct body_decision {
 	struct jv content; /* absent: none */
 };
 
-extern const struct route_body body_tool_call, body_decision;
+struct body_login {
+	const char *redirect;
+};
+
+struct body_login_finish {
+	const char *query;
+};
+
+extern const struct route_body body_tool_call, body_decision, body_login, body_login_finish;
