@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "mcpc/servers.h"
+#include "mcpc/servers_login.h"
 #include "json/jw.h"
 
 void mcpc_servers_each(const struct mcpc_servers *all,
@@ -65,4 +66,16 @@ int mcpc_approval_decide(struct mcpc_servers *all, const char *id, const char *o
 {
 	(void)all, (void)id, (void)owner, (void)is_yes, (void)content, (void)by;
 	return err_set(err, ENOENT, "nothing of that id waits for an approval");
+}
+
+int mcpc_servers_auth(struct mcpc_servers *all, const char *server, struct mcpc_auth **ret,
+		      struct err *err)
+{
+	(void)all, (void)ret;
+	return err_set(err, ENOENT, "there is no server '%.64s'", server);
+}
+
+void mcpc_servers_retry(struct mcpc_servers *all, const char *server)
+{
+	(void)all, (void)server;
 }
