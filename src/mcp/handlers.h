@@ -15,8 +15,10 @@ struct jw;
 struct tool_call;
 /* content, structuredContent, isError. */
 void mcp_write_tool_result(struct jw *w, const struct tool_call *t, const char *version);
-/* Who calls, and what can be asked of it. */
-void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t);
+/* Fills in what a request says of a call. */
+void mcp_tool_fill(struct mcp_request *q, struct tool_call *t);
+/* Answers with what came of the call, and frees its buffers. */
+void mcp_tool_answer(struct mcp_request *q, struct tool_call *t);
 /* tasks.c */
 void mcp_tasks_get(struct mcp_request *q);
 void mcp_tasks_update(struct mcp_request *q);

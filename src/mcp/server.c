@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "mcp/box.h"
 #include "mcp/server_impl.h"
+#include "mcp/task.h"
 
 #define TICK_MS 250u
 #define ENDED_MAX 65536u
@@ -27,6 +28,7 @@ static void tick(void *user)
 
 	mcp_streams_tick(s, &s->loose, now);
 	mcp_sessions_tick(s, now);
+	mcp_tasks_tick(s, now);
 }
 
 int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, struct err *err)
@@ -40,6 +42,7 @@ int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, stru
 	list_init(&s->requests);
 	list_init(&s->sessions);
 	list_init(&s->loose);
+	list_init(&s->tasks);
 	list_init(&s->watches);
 	s->by_id = map_create(MCP_SESSIONS_MAX + 1);
 	s->ended = map_create(ENDED_MAX);
@@ -69,6 +72,7 @@ struct mcp_server *mcp_server_free(struct mcp_server *s)
 		mcp_cancel(q);
 	}
 	assert(list_is_empty(&s->requests));
+	mcp_tasks_end(s);
 	mcp_box_watches_end(s);
 	while (!list_is_empty(&s->loose))
 		mcp_stream_free(LIST_ENTRY(s->loose.next, struct mcp_stream, node));

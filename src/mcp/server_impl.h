@@ -84,6 +84,7 @@ struct mcp_server {
 	struct map *by_id;   /* owned: session id -> struct mcp_session */
 	struct map *ended;   /* owned: ids of sessions that have ended -> anything */
 	struct list loose;   /* struct mcp_stream: of requests without a session */
+	struct list tasks;   /* struct mcp_task, oldest first: task.h */
 	struct list watches; /* of files in sandboxes: box_watch.c */
 	size_t kept;
 	struct loop_timer *tick; /* owned */

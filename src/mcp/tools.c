@@ -7,6 +7,7 @@
 #include "mcp/handlers.h"
 #include "mcp/page.h"
 #include "mcp/server_impl.h"
+#include "mcp/task.h"
 #include "tools/toolbox.h"
 
 #define INPUTS (TOOL_INPUT_FORM | TOOL_INPUT_URL | TOOL_INPUT_SAMPLING | TOOL_INPUT_ROOTS)
@@ -70,11 +71,6 @@ void mcp_tools_list(struct mcp_request *q)
 
 /* ---- tools/call ---- */
 
-struct call { /* arena */
-	struct tool_call t;
-	struct mcp_request *q;
-};
-
 /* What came with this version is not told to those who speak an older one. */
 #define STRUCTURED_SINCE "2025-06-18"
 
@@ -116,42 +112,52 @@ static void ask(struct mcp_request *q, struct tool_call *t)
 	mcp_asks(q, state);
 }
 
-static void done(struct tool_call *t)
+static void refuse(struct mcp_request *q, struct tool_call *t)
 {
-	struct call *c = LIST_ENTRY(t, struct call, t);
-	struct mcp_request *q = c->q;
+	unsigned missing = t->missing;
+	bool is_broken = t->outcome == TOOL_BROKEN;
 
-	q->cancelled = NULL;
-	q->work = NULL;
-	if (q->is_cancelled) {
-		tool_call_done(t);
-		return mcp_drop(q);
-	}
+	tool_call_done(t);
+	if (is_broken)
+		return mcp_fail(q, RPC_INTERNAL, "the tool could not be run");
+	mcp_fail_client(q, missing);
+}
+
+void mcp_tool_answer(struct mcp_request *q, struct tool_call *t)
+{
+	static const char text[] = "this tool has to ask, and the client cannot be asked";
+
 	if (t->outcome == TOOL_ASKS)
 		return ask(q, t);
-	if (t->outcome == TOOL_NO_INPUT && q->era == MCP_MODERN) {
-		unsigned missing = t->missing;
-
-		tool_call_done(t);
-		return mcp_fail_client(q, missing);
-	}
+	if (t->outcome == TOOL_BROKEN || (t->outcome == TOOL_NO_INPUT && q->era == MCP_MODERN))
+		return refuse(q, t);
 	if (t->outcome == TOOL_NO_INPUT) {
-		static const char text[] = "this tool has to ask, and the client cannot be asked";
-
 		t->outcome = TOOL_FAILED;
 		tool_text(t, text, sizeof(text) - 1);
 	}
 	answer(q, t);
 }
 
+static void done(struct tool_call *t)
+{
+	struct mcp_request *q = t->user;
+
+	q->cancelled = NULL;
+	q->work = NULL;
+	if (!q->is_cancelled)
+		return mcp_tool_answer(q, t);
+	tool_call_done(t);
+	mcp_drop(q);
+}
+
 static void progress(struct tool_call *t, double at, double total, const char *text)
 {
-	mcp_progress(LIST_ENTRY(t, struct call, t)->q, at, total, text);
+	mcp_progress(t->user, at, total, text);
 }
 
 static void log_line(struct tool_call *t, const char *level, const char *logger, const char *json)
 {
-	mcp_log(LIST_ENTRY(t, struct call, t)->q, level, logger, json);
+	mcp_log(t->user, level, logger, json);
 }
 
 static const struct tool_call_ops quiet = { .done = done, .log = log_line };
@@ -160,16 +166,16 @@ static const struct tool_call_ops telling = { .done = done, .progress = progress
 /* What runs is ended, and then the request goes; at the end of this process what runs goes on. */
 static void cancelled(struct mcp_request *q)
 {
-	struct call *c = q->work;
+	struct tool_call *t = q->work;
 
 	if (!q->server->is_closing)
-		return tools_cancel(&c->t);
-	tools_leave(&c->t);
-	tool_call_done(&c->t);
+		return tools_cancel(t);
+	tools_leave(t);
+	tool_call_done(t);
 	mcp_drop(q);
 }
 
-void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t)
+void mcp_tool_fill(struct mcp_request *q, struct tool_call *t)
 {
 	bool may_ask = q->era == MCP_MODERN || (q->stream && q->stream->takes_sse);
 
@@ -178,25 +184,25 @@ void mcp_fill_tool_call(const struct mcp_request *q, struct tool_call *t)
 	t->is_bound = is_bound(q);
 	(void)str_copy(t->box_id, sizeof(t->box_id), q->box_id);
 	t->inputs = may_ask ? q->client & INPUTS : 0;
+	t->user = q;
+	t->arena = q->arena;
+	t->home = q->home;
+	t->base = q->base;
+	t->answers = q->answers;
+	t->state = q->state;
 }
 
 static void start(struct mcp_request *q, const struct tool *tool, struct jv arguments)
 {
-	struct call *c = arena_alloc(q->arena, sizeof(*c));
+	struct tool_call *t = arena_alloc(q->arena, sizeof(*t));
 
-	if (!c)
+	if (!t)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
-	c->q = q;
-	c->t.user = q;
-	mcp_fill_tool_call(q, &c->t);
-	c->t.arena = q->arena;
-	c->t.home = q->home;
-	c->t.answers = q->answers;
-	c->t.state = q->state;
-	c->t.ops = mcp_has_progress(q) ? &telling : &quiet;
-	q->work = c;
+	mcp_tool_fill(q, t);
+	t->ops = mcp_has_progress(q) ? &telling : &quiet;
+	q->work = t;
 	q->cancelled = cancelled;
-	tools_call(&c->t, tool, arguments);
+	tools_call(t, tool, arguments);
 }
 
 void mcp_tools_call(struct mcp_request *q)
@@ -212,5 +218,9 @@ void mcp_tools_call(struct mcp_request *q)
 	tool = tools_find(q->server->deps.tools, is_bound(q), name);
 	if (!tool)
 		return mcp_fail(q, RPC_PARAMS, "Unknown tool: %.128s", name);
+	if (q->client & MCP_CLIENT_TASKS && tool->flags & TOOL_LONG && mcp_task_room(q))
+		return mcp_task_start(q, tool, arguments);
+	if (tool->flags & TOOL_TASK_ONLY && !(q->client & MCP_CLIENT_TASKS))
+		return mcp_fail_client(q, MCP_CLIENT_TASKS);
 	start(q, tool, arguments);
 }
