@@ -529,6 +529,27 @@ const struct command commands[] = {
 		.run = cmd_pool,
 	},
 	{
+		.name = "mcp",
+		.operands = "",
+		.summary = "Serve MCP on standard input and output",
+		.details =
+			"For clients that start their servers themselves: one JSON-RPC message a "
+			"line. The\n"
+			"messages go to the daemon as they are, in whichever revision of the "
+			"protocol the client\n"
+			"speaks. Without a daemon on this machine one is started with the standard "
+			"settings; it\n"
+			"ends with this command, and its sandboxes with it.\n"
+			"\n"
+			"Nothing but messages goes to standard output. The end of standard input "
+			"ends it, once\n"
+			"all requests have their answers.\n",
+		.examples = "holt mcp\n"
+			    "holt mcp --sandbox build --no-start\n",
+		.opts = mcp_opts,
+		.run = cmd_mcp,
+	},
+	{
 		.name = "serve",
 		.operands = "",
 		.summary = "Run the daemon: sandboxes over HTTP",

@@ -141,18 +141,6 @@ static void timed_out(void *user)
 
 /* ---- sending ---- */
 
-/* What the head of an HTTP request says again of its body. */
-static const char *name_of(const char *method, struct jv params)
-{
-	if (strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0)
-		return jv_text(jv_get(params, "name"));
-	if (strcmp(method, "resources/read") == 0)
-		return jv_text(jv_get(params, "uri"));
-	if (str_starts(str_of(method), "tasks/"))
-		return jv_text(jv_get(params, "taskId"));
-	return NULL;
-}
-
 static int set_mirror(struct mcpc_call *call, struct jv params, struct arena *a,
 		      struct mcpc_send *m)
 {
@@ -170,7 +158,7 @@ static int send_parsed(struct mcpc_call *call, struct jv params, struct err *err
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct mcpc_send m = { .id = call->id,
 			       .method = call->method,
-			       .name = name_of(call->method, params),
+			       .name = mcpc_name_of(call->method, params),
 			       .is_modern = call->is_modern,
 			       .version = call->is_modern ? MCPC_MODERN : NULL,
 			       .timeout_ms = call->timeout_ms };

@@ -46,6 +46,9 @@ struct mcpc_send {        /* borrowed for the call */
 	uint64_t timeout_ms; /* of a request, without a sign of life; 0: the default */
 };
 
+/* The name that goes with a request of this method; NULL: none does. */
+const char *mcpc_name_of(const char *method, struct jv params);
+
 struct mcpc_transport_ops {
 	int (*send)(struct mcpc_transport *t, const struct mcpc_send *m, struct err *err);
 	/* A request is given up: its stream closes (modern HTTP), else nothing. */

@@ -56,3 +56,14 @@ int mcpc_message_write(const struct mcpc_call *call, struct jv params, struct bu
 	rpc_end(&w);
 	return jw_end(&w);
 }
+
+const char *mcpc_name_of(const char *method, struct jv params)
+{
+	if (strcmp(method, "tools/call") == 0 || strcmp(method, "prompts/get") == 0)
+		return jv_text(jv_get(params, "name"));
+	if (strcmp(method, "resources/read") == 0)
+		return jv_text(jv_get(params, "uri"));
+	if (str_starts(str_of(method), "tasks/"))
+		return jv_text(jv_get(params, "taskId"));
+	return NULL;
+}

@@ -346,3 +346,13 @@ void courier_cancel(struct courier *c, struct courier_job *job)
 	atomic_store(&job->is_cancelled, true);
 	(void)eventfd_write(c->bell, 1);
 }
+
+size_t courier_count(struct courier *c)
+{
+	size_t n;
+
+	pthread_mutex_lock(&c->lock);
+	n = c->n;
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}

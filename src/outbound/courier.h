@@ -76,5 +76,6 @@ int courier_open(struct courier *c, const struct courier_request *req, courier_f
 		 struct courier_job **ret);
 /* It is cut off, and nobody is called back; also from within its own data(). */
 void courier_cancel(struct courier *c, struct courier_job *job);
+size_t courier_count(struct courier *c); /* under way */
 /* Whether courier_send() would take the address. */
 int courier_check_url(const char *url, struct err *err);

@@ -1,0 +1,30 @@
+/* MCP on standard input and output for a server behind a transport: messages go through as they
+ * are, both eras, both ways. What one side does with streams, sessions and headers the other does
+ * not see. Knows no descriptors. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+struct bridge; /* opaque */
+struct err;
+struct mcpc_transport;
+
+#define BRIDGE_PENDING_MAX 1024u
+
+struct bridge_ops {
+	/* One message for the client, without its line's end. */
+	void (*line)(void *user, const char *text, size_t n);
+	/* The client has said its last, and has its answers. Once. */
+	void (*over)(void *user);
+};
+
+/* Takes the transport, also when it fails. */
+int bridge_create(struct mcpc_transport *t, const struct bridge_ops *ops, void *user,
+		  struct bridge **ret, struct err *err);
+struct bridge *bridge_free(struct bridge *b); /* takes NULL, returns NULL */
+CLEANUP_FUNC(struct bridge *, bridge_free)
+/* Bytes of the client, in whatever pieces. */
+void bridge_feed(struct bridge *b, const char *data, size_t n);
+void bridge_end(struct bridge *b); /* there are no more */
