@@ -48,7 +48,7 @@ const struct opt mcp_opts[] = {
 struct mcp {
 	struct loop *loop;
 	struct courier *courier;
-	struct bridge *bridge;
+	struct mcp_bridge *bridge;
 	struct loop_io *in;          /* NULL: it is a file */
 	struct loop_task read_again; /* of a file */
 	struct loop_timer *timer;    /* after the end */
@@ -65,7 +65,7 @@ static void look(void *user)
 {
 	struct mcp *m = user;
 
-	m->bridge = bridge_free(m->bridge); /* which may have a session to end */
+	m->bridge = mcp_bridge_free(m->bridge); /* which may have a session to end */
 	if (courier_count(m->courier) == 0 || m->looks++ == LOOKS_MAX)
 		loop_stop(m->loop);
 	else
@@ -116,7 +116,7 @@ static void write_line(void *user, const char *text, size_t n)
 	buf_done(&line);
 }
 
-static const struct bridge_ops ops = { .line = write_line, .over = finish };
+static const struct mcp_bridge_ops ops = { .line = write_line, .over = finish };
 
 /* False: there is nothing more for now. */
 static bool read_some(struct mcp *m)
@@ -127,11 +127,11 @@ static bool read_some(struct mcp *m)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n > 0) {
-		bridge_feed(m->bridge, data, (size_t)n);
+		mcp_bridge_feed(m->bridge, data, (size_t)n);
 		return true;
 	}
 	m->in = loop_io_free(m->in);
-	bridge_end(m->bridge);
+	mcp_bridge_end(m->bridge);
 	return false;
 }
 
@@ -202,14 +202,14 @@ static int open_bridge(struct mcp *m, const struct place *p, struct err *err)
 							  .ca_file = getenv("SSL_CERT_FILE"),
 							  .headers = headers },
 			     &t, err);
-	return r < 0 ? r : bridge_create(t, &ops, m, &m->bridge, err);
+	return r < 0 ? r : mcp_bridge_create(t, &ops, m, &m->bridge, err);
 }
 
 static void mcp_done(struct mcp *m)
 {
 	m->in = loop_io_free(m->in);
 	loop_task_cancel(&m->read_again);
-	m->bridge = bridge_free(m->bridge);
+	m->bridge = mcp_bridge_free(m->bridge);
 	m->courier = courier_free(m->courier);
 	m->timer = loop_timer_free(m->timer);
 	for (size_t i = 0; i < sizeof(m->signals) / sizeof(m->signals[0]); i++)

@@ -21,9 +21,9 @@ struct pending { /* a request of the client */
 	bool is_modern, is_first, is_listening;
 };
 
-struct bridge {
+struct mcp_bridge {
 	struct mcpc_transport *t; /* owned */
-	const struct bridge_ops *ops;
+	const struct mcp_bridge_ops *ops;
 	void *user;
 	struct buf line;     /* begun and not ended */
 	bool is_too_long;    /* the rest of it is passed over */
@@ -37,14 +37,15 @@ struct bridge {
 
 /* ---- to the client ---- */
 
-static void say(struct bridge *b, struct buf *text)
+static void say(struct mcp_bridge *b, struct buf *text)
 {
 	if (!text->failed && text->len > 0)
 		b->ops->line(b->user, text->data, text->len);
 }
 
 /* id is JSON text, or NULL. */
-static void say_error(struct bridge *b, const char *id, long code, const char *text, struct jv data)
+static void say_error(struct mcp_bridge *b, const char *id, long code, const char *text,
+		      struct jv data)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, more = { 0 };
 	struct jw w = jw_begin(&more);
@@ -58,7 +59,7 @@ static void say_error(struct bridge *b, const char *id, long code, const char *t
 		say(b, &out);
 }
 
-static void check_over(struct bridge *b)
+static void check_over(struct mcp_bridge *b)
 {
 	if (!b->has_ended || b->is_over || map_len(b->pending) > 0)
 		return;
@@ -68,7 +69,7 @@ static void check_over(struct bridge *b)
 
 /* ---- from the client ---- */
 
-static bool forget(struct bridge *b, const char *id)
+static bool forget(struct mcp_bridge *b, const char *id)
 {
 	struct pending *p = map_remove(b->pending, id, strlen(id));
 
@@ -76,7 +77,7 @@ static bool forget(struct bridge *b, const char *id)
 	return p != NULL;
 }
 
-static int note_request(struct bridge *b, const char *id, struct mcpc_send *m)
+static int note_request(struct mcp_bridge *b, const char *id, struct mcpc_send *m)
 {
 	struct pending *p;
 
@@ -95,7 +96,7 @@ static int note_request(struct bridge *b, const char *id, struct mcpc_send *m)
 	return 0;
 }
 
-static void pass_request(struct bridge *b, const struct rpc_message *q, struct mcpc_send *m)
+static void pass_request(struct mcp_bridge *b, const struct rpc_message *q, struct mcpc_send *m)
 {
 	char id[RPC_ID_MAX];
 	const char *version = jv_text(jv_get(jv_get(q->params, "_meta"), VERSION_KEY));
@@ -125,7 +126,7 @@ static void pass_request(struct bridge *b, const struct rpc_message *q, struct m
 	say_error(b, id, RPC_SERVER, err.text, (struct jv){ 0 });
 }
 
-static void send_on(struct bridge *b, struct mcpc_send *m)
+static void send_on(struct mcp_bridge *b, struct mcpc_send *m)
 {
 	struct err err = { 0 };
 
@@ -137,7 +138,7 @@ static void send_on(struct bridge *b, struct mcpc_send *m)
 		log_debug("mcp", "a message is lost: %s", err.text);
 }
 
-static void pass_notice(struct bridge *b, const struct rpc_message *q, struct mcpc_send *m)
+static void pass_notice(struct mcp_bridge *b, const struct rpc_message *q, struct mcpc_send *m)
 {
 	struct pending *p = NULL;
 	char id[RPC_ID_MAX];
@@ -157,7 +158,7 @@ static void pass_notice(struct bridge *b, const struct rpc_message *q, struct mc
 		b->t->ops->agreed(b->t, b->version);
 }
 
-static void pass_answer(struct bridge *b, const struct rpc_message *q, struct mcpc_send *m)
+static void pass_answer(struct mcp_bridge *b, const struct rpc_message *q, struct mcpc_send *m)
 {
 	char id[RPC_ID_MAX];
 
@@ -166,7 +167,7 @@ static void pass_answer(struct bridge *b, const struct rpc_message *q, struct mc
 	send_on(b, m);
 }
 
-static void take_message(struct bridge *b, struct jv v, const char *text, size_t n)
+static void take_message(struct mcp_bridge *b, struct jv v, const char *text, size_t n)
 {
 	struct mcpc_send m = { .text = text, .len = n };
 	struct rpc_message q;
@@ -188,7 +189,7 @@ static void take_message(struct bridge *b, struct jv v, const char *text, size_t
 		pass_answer(b, &q, &m);
 }
 
-static void take_batch(struct bridge *b, struct jv all)
+static void take_batch(struct mcp_bridge *b, struct jv all)
 {
 	if (jv_len(all) == 0)
 		say_error(b, NULL, RPC_INVALID, "a batch without messages", (struct jv){ 0 });
@@ -202,7 +203,7 @@ static void take_batch(struct bridge *b, struct jv all)
 	}
 }
 
-static void take_line(struct bridge *b, const char *text, size_t n)
+static void take_line(struct mcp_bridge *b, const char *text, size_t n)
 {
 	_cleanup_(jv_free_p) struct jv_doc *doc = NULL;
 	struct str line = str_trim((struct str){ text, n });
@@ -219,7 +220,7 @@ static void take_line(struct bridge *b, const char *text, size_t n)
 }
 
 /* A line that has ended, or its first part. */
-static void take_part(struct bridge *b, const char *data, size_t n, bool has_ended)
+static void take_part(struct mcp_bridge *b, const char *data, size_t n, bool has_ended)
 {
 	if (!b->is_too_long && buf_append(&b->line, data, n) < 0) {
 		b->is_too_long = true;
@@ -235,7 +236,7 @@ static void take_part(struct bridge *b, const char *data, size_t n, bool has_end
 	buf_clear(&b->line);
 }
 
-void bridge_feed(struct bridge *b, const char *data, size_t n)
+void mcp_bridge_feed(struct mcp_bridge *b, const char *data, size_t n)
 {
 	while (n > 0) {
 		const char *end = memchr(data, '\n', n);
@@ -250,7 +251,7 @@ void bridge_feed(struct bridge *b, const char *data, size_t n)
 
 /* ---- from the server ---- */
 
-static void refuse_asked(struct bridge *b, const char *id)
+static void refuse_asked(struct mcp_bridge *b, const char *id)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = jw_begin(&out);
@@ -261,7 +262,7 @@ static void refuse_asked(struct bridge *b, const char *id)
 }
 
 /* True: it is for the client. */
-static bool note_message(struct bridge *b, struct jv v)
+static bool note_message(struct mcp_bridge *b, struct jv v)
 {
 	struct rpc_message q;
 	struct err ignored = { 0 };
@@ -289,7 +290,7 @@ static void on_message(void *user, const char *text, size_t n)
 {
 	_cleanup_(jv_free_p) struct jv_doc *doc = NULL;
 	_cleanup_(buf_done) struct buf flat = { 0 };
-	struct bridge *b = user;
+	struct mcp_bridge *b = user;
 	struct jw w = jw_begin(&flat);
 	struct err err = { 0 };
 
@@ -313,7 +314,7 @@ static void on_failed(void *user, const char *id, int status, const char *body, 
 		      const struct err *why)
 {
 	_cleanup_(jv_free_p) struct jv_doc *doc = NULL;
-	struct bridge *b = user;
+	struct mcp_bridge *b = user;
 	struct rpc_message q;
 	struct err ignored = { 0 };
 
@@ -344,7 +345,7 @@ static const struct mcpc_transport_events events = {
 /* ---- its beginning and its end ---- */
 
 /* What never ends by itself is not waited for. */
-static void forget_listening(struct bridge *b)
+static void forget_listening(struct mcp_bridge *b)
 {
 	bool found = true;
 
@@ -365,7 +366,7 @@ static void forget_listening(struct bridge *b)
 	}
 }
 
-void bridge_end(struct bridge *b)
+void mcp_bridge_end(struct mcp_bridge *b)
 {
 	if (b->has_ended)
 		return;
@@ -381,10 +382,10 @@ void bridge_end(struct bridge *b)
 	check_over(b);
 }
 
-int bridge_create(struct mcpc_transport *t, const struct bridge_ops *ops, void *user,
-		  struct bridge **ret, struct err *err)
+int mcp_bridge_create(struct mcpc_transport *t, const struct mcp_bridge_ops *ops, void *user,
+		      struct mcp_bridge **ret, struct err *err)
 {
-	_cleanup_(bridge_free_p) struct bridge *b = calloc(1, sizeof(*b));
+	_cleanup_(mcp_bridge_free_p) struct mcp_bridge *b = calloc(1, sizeof(*b));
 
 	if (!b) {
 		t->ops->close(t);
@@ -396,15 +397,15 @@ int bridge_create(struct mcpc_transport *t, const struct bridge_ops *ops, void *
 	b->ops = ops;
 	b->user = user;
 	buf_init(&b->line, MCPC_MESSAGE_MAX);
-	b->pending = map_create(BRIDGE_PENDING_MAX);
-	b->asked = map_create(BRIDGE_PENDING_MAX);
+	b->pending = map_create(MCP_BRIDGE_PENDING_MAX);
+	b->asked = map_create(MCP_BRIDGE_PENDING_MAX);
 	if (!b->pending || !b->asked)
 		return err_sys(err, ENOMEM, "bridge");
 	*ret = TAKE(b);
 	return 0;
 }
 
-struct bridge *bridge_free(struct bridge *b)
+struct mcp_bridge *mcp_bridge_free(struct mcp_bridge *b)
 {
 	if (!b)
 		return NULL;

@@ -7,13 +7,13 @@
 
 #include "base/cleanup.h"
 
-struct bridge; /* opaque */
+struct mcp_bridge; /* opaque */
 struct err;
 struct mcpc_transport;
 
-#define BRIDGE_PENDING_MAX 1024u
+#define MCP_BRIDGE_PENDING_MAX 1024u
 
-struct bridge_ops {
+struct mcp_bridge_ops {
 	/* One message for the client, without its line's end. */
 	void (*line)(void *user, const char *text, size_t n);
 	/* The client has said its last, and has its answers. Once. */
@@ -21,10 +21,10 @@ struct bridge_ops {
 };
 
 /* Takes the transport, also when it fails. */
-int bridge_create(struct mcpc_transport *t, const struct bridge_ops *ops, void *user,
-		  struct bridge **ret, struct err *err);
-struct bridge *bridge_free(struct bridge *b); /* takes NULL, returns NULL */
-CLEANUP_FUNC(struct bridge *, bridge_free)
+int mcp_bridge_create(struct mcpc_transport *t, const struct mcp_bridge_ops *ops, void *user,
+		      struct mcp_bridge **ret, struct err *err);
+struct mcp_bridge *mcp_bridge_free(struct mcp_bridge *b); /* takes NULL, returns NULL */
+CLEANUP_FUNC(struct mcp_bridge *, mcp_bridge_free)
 /* Bytes of the client, in whatever pieces. */
-void bridge_feed(struct bridge *b, const char *data, size_t n);
-void bridge_end(struct bridge *b); /* there are no more */
+void mcp_bridge_feed(struct mcp_bridge *b, const char *data, size_t n);
+void mcp_bridge_end(struct mcp_bridge *b); /* there are no more */

@@ -12,7 +12,7 @@
 
 struct rig {
 	struct mcpc_transport transport; /* first */
-	struct bridge *bridge;
+	struct mcp_bridge *bridge;
 	struct buf sent; /* "id|method|name|version|modern|text\n" a message */
 	struct buf said;
 	char forgotten[64], agreed[32];
@@ -71,7 +71,7 @@ static void on_over(void *user)
 	((struct rig *)user)->n_over++;
 }
 
-static const struct bridge_ops ops = { .line = on_line, .over = on_over };
+static const struct mcp_bridge_ops ops = { .line = on_line, .over = on_over };
 
 static int setup(void **state)
 {
@@ -79,7 +79,7 @@ static int setup(void **state)
 
 	assert_non_null(g);
 	g->transport.ops = &transport_ops;
-	assert_int_equal(bridge_create(&g->transport, &ops, g, &g->bridge, NULL), 0);
+	assert_int_equal(mcp_bridge_create(&g->transport, &ops, g, &g->bridge, NULL), 0);
 	*state = g;
 	return 0;
 }
@@ -88,7 +88,7 @@ static int teardown(void **state)
 {
 	struct rig *g = *state;
 
-	g->bridge = bridge_free(g->bridge);
+	g->bridge = mcp_bridge_free(g->bridge);
 	assert_true(g->is_closed);
 	buf_done(&g->sent);
 	buf_done(&g->said);
@@ -100,7 +100,7 @@ static void write_to(struct rig *g, const char *text)
 {
 	buf_clear(&g->sent);
 	buf_clear(&g->said);
-	bridge_feed(g->bridge, text, strlen(text));
+	mcp_bridge_feed(g->bridge, text, strlen(text));
 }
 
 static void come(struct rig *g, const char *text)
@@ -144,7 +144,7 @@ static void a_modern_request_is_told_by_its_version(void **state)
 		    "\"requestId\":\"m\"}}\n");
 	assert_string_equal(g->forgotten, "\"m\"");
 	assert_string_equal(buf_str(&g->sent), ""); /* that was all of it */
-	bridge_end(g->bridge);
+	mcp_bridge_end(g->bridge);
 	assert_int_equal(g->n_over, 1);
 }
 
@@ -166,7 +166,7 @@ static void pieces_of_lines_and_several_at_once_are_lines(void **state)
 	const char text[] = "\n\n" CALL "\n{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"a\"}\n";
 
 	for (size_t i = 0; i < strlen(text); i++)
-		bridge_feed(g->bridge, text + i, 1);
+		mcp_bridge_feed(g->bridge, text + i, 1);
 	assert_string_equal(buf_str(&g->sent), "7|tools/call|x||0|" CALL "\n"
 					       "8|a|||0|{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":"
 					       "\"a\"}\n");
@@ -212,7 +212,7 @@ static void a_line_that_is_too_long_is_refused_and_the_next_is_not(void **state)
 	assert_non_null(chunk);
 	memset(chunk, 'x', 1 << 20);
 	for (int i = 0; i < 18; i++)
-		bridge_feed(g->bridge, chunk, 1 << 20);
+		mcp_bridge_feed(g->bridge, chunk, 1 << 20);
 	free(chunk);
 	assert_non_null(strstr(buf_str(&g->said), "\"id\":null,\"error\":{\"code\":-32600"));
 	assert_null(strchr(strchr(g->said.data, '\n') + 1, '\n')); /* said once */
@@ -236,13 +236,13 @@ static void so_many_are_under_way_and_no_more(void **state)
 	struct rig *g = *state;
 	char line[96];
 
-	for (unsigned i = 0; i <= BRIDGE_PENDING_MAX; i++) {
+	for (unsigned i = 0; i <= MCP_BRIDGE_PENDING_MAX; i++) {
 		assert_int_equal(str_format(line, sizeof(line),
 					    "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"a\"}\n",
 					    i),
 				 0);
 		write_to(g, line);
-		assert_int_equal(g->said.len > 0, i == BRIDGE_PENDING_MAX);
+		assert_int_equal(g->said.len > 0, i == MCP_BRIDGE_PENDING_MAX);
 	}
 }
 
@@ -284,7 +284,7 @@ static void the_end_waits_for_answers(void **state)
 	struct rig *g = *state;
 
 	write_to(g, CALL "\n" LISTEN); /* the last line has no end */
-	bridge_end(g->bridge);
+	mcp_bridge_end(g->bridge);
 	assert_string_equal(g->forgotten, "\"l\""); /* would never be over */
 	assert_int_equal(g->n_over, 0);
 	come(g, RESULT);
@@ -299,7 +299,7 @@ static void a_server_that_asks_after_the_end_is_refused(void **state)
 	write_to(g, CALL "\n");
 	come(g, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\"}");
 	assert_non_null(strstr(buf_str(&g->said), "roots/list"));
-	bridge_end(g->bridge);
+	mcp_bridge_end(g->bridge);
 	assert_non_null(strstr(buf_str(&g->sent), "\"id\":1,\"error\""));
 	come(g, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"roots/list\"}");
 	assert_string_equal(buf_str(&g->said), "");
