@@ -529,6 +529,23 @@ const struct command commands[] = {
 		.run = cmd_pool,
 	},
 	{
+		.name = "mcp login",
+		.operands = "SERVER",
+		.summary = "Log in at a configured MCP server, for the daemon",
+		.details =
+			"Prints an address to open in a browser on this machine, and waits until "
+			"the browser is\n"
+			"back. The daemon keeps what it gets and uses it for all who call the "
+			"server's tools; no\n"
+			"token is shown. For admins.\n",
+		.examples = "holt mcp login tracker\n",
+		.opts = mcp_login_opts,
+		.mixed = true,
+		.run = cmd_mcp_login,
+	},
+	PLAIN("mcp logout", "SERVER", "Make the daemon forget what a login got", client_opts,
+	      cmd_mcp_logout),
+	{
 		.name = "mcp",
 		.operands = "",
 		.summary = "Serve MCP on standard input and output",
