@@ -14,6 +14,7 @@ struct api; /* opaque */
 struct api_door;
 struct audit_log;
 struct auth_keys;
+struct bridges;
 struct config;
 struct err;
 struct events;
@@ -25,6 +26,7 @@ struct mcpc_servers;
 struct metrics;
 struct sandboxes;
 struct secret;
+struct skills;
 struct store;
 struct tracer;
 struct users;
@@ -43,8 +45,10 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct jwks_source *jwks; /* NULL: no tokens of an identity provider */
 	struct tracer *tracer;    /* NULL: no traces */
 	struct webhooks *webhooks;
-	struct mcpc_servers *servers; /* others' tools; NULL: none */
-	struct mcp_server *mcp; /* behind mcp's door; NULL: there is none */
+	struct mcpc_servers *servers;        /* others' tools; NULL: none */
+	struct bridges *bridges;             /* programs' way to them; NULL: none */
+	struct skills *skills;               /* NULL: there are none */
+	struct mcp_server *mcp;              /* behind mcp's door; NULL: there is none */
 	const struct api_door *const *doors; /* beside our own, ended by NULL; NULL: none */
 	const struct secret *secret; /* what tokens of sandboxes are made with; NULL: none are good
 				      */

@@ -12,6 +12,9 @@ void api_metrics(struct api_call *c);
 void api_openapi(struct api_call *c);
 /* sandbox_usage.c */
 void api_sandbox_usage(struct api_call *c);
+/* skills.c */
+void api_skill_list(struct api_call *c);
+void api_skill_get(struct api_call *c);
 /* profiles.c */
 void api_profile_list(struct api_call *c);
 void api_profile_get(struct api_call *c);

@@ -50,6 +50,40 @@ static const struct schema_field tool[] = {
 	FIELD("annotations", OBJECT, .optional = 1, .help = "what the server says of it"),
 };
 
+static const struct schema_field skill_summary[] = {
+	FIELD("name", STRING),
+	FIELD("description", STRING),
+	FIELD("files", INT),
+	FIELD("bytes", INT, .help = "of all files"),
+};
+
+static const struct schema_field skill_problem[] = {
+	FIELD("name", STRING, .help = "of the folder; empty: all of them"),
+	FIELD("reason", STRING),
+};
+
+static const struct schema_field skill_list[] = {
+	FIELD("items", LIST, .ref = "SkillSummary"),
+	FIELD("problems", LIST, .ref = "SkillProblem", .help = "what was left out; for admins"),
+};
+
+static const struct schema_field skill_file[] = {
+	FIELD("path", STRING),
+	FIELD("size", INT),
+	FIELD("sha256", STRING),
+	FIELD("mimeType", STRING),
+};
+
+static const struct schema_field skill[] = {
+	FIELD("name", STRING),
+	FIELD("description", STRING),
+	FIELD("files", INT),
+	FIELD("bytes", INT, .help = "of all files"),
+	FIELD("frontmatter", OBJECT, .help = "the head of its SKILL.md, all of it"),
+	FIELD("text", STRING, .help = "its SKILL.md"),
+	FIELD("contents", LIST, .ref = "SkillFile"),
+};
+
 static const struct schema_field tool_list[] = {
 	FIELD("items", LIST, .ref = "Tool"),
 };
@@ -77,6 +111,11 @@ static const struct schema_field approval_list[] = {
 };
 
 static const struct schema list[] = {
+	SCHEMA("SkillSummary", "A skill, in a list", skill_summary),
+	SCHEMA("SkillProblem", "A folder that was left out", skill_problem),
+	SCHEMA("SkillList", "Skills, by name", skill_list),
+	SCHEMA("SkillFile", "A file of a skill", skill_file),
+	SCHEMA("Skill", "Instructions for a kind of task, and files that they speak of", skill),
 	SCHEMA("ToolServer", "An MCP server that the operator has configured", server),
 	SCHEMA("ToolServerOpened", "Where to log in", opened),
 	SCHEMA("ToolServerList", "The servers, as they are configured", server_list),

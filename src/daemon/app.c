@@ -434,7 +434,9 @@ static int open_server(struct app *a, struct err *err)
 				 .tracer = telling_tracer(&a->telling),
 				 .webhooks = a->telling.webhooks,
 				 .mcp = a->toolset.mcp,
+				 .skills = a->toolset.skills,
 				 .servers = a->toolset.servers,
+				 .bridges = a->toolset.bridges,
 				 .doors = a->doors,
 				 .secret = a->secret };
 	struct http_server_options o = { .handle = api_handle, .done = api_done };
