@@ -84,7 +84,7 @@ struct mcpc_server_info { /* borrowed */
 	const char *program; /* as the server calls itself; "" */
 	bool is_modern;
 	size_t n_tools, n_resources, n_prompts;
-	size_t n_left_off; /* tools that are too large, or too many */
+	size_t n_left_off; /* tools that are too large, too deep, too many, or wrong */
 	unsigned restarts; /* since the start */
 	uint64_t retry_ms; /* until it is tried again; 0: it is not waiting */
 	int64_t since_ms;  /* wall clock: in this state */

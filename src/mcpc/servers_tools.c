@@ -10,6 +10,7 @@
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 #define LIST_MAX (16u << 20) /* bytes of all of a server's */
+#define DEPTH_MAX (JV_DEPTH_MAX - 8)
 #define WORDS_MAX 16
 #define WORD_MAX 64
 
@@ -31,6 +32,18 @@ static bool is_good_name(const char *name)
 	return n > 0 && n <= MCPC_TOOL_NAME_MAX && strspn(name, NAME_CHARS) == n;
 }
 
+/* What is passed on is read by others, who have to do with some levels more around it. */
+static bool is_too_deep(struct jv v, unsigned depth)
+{
+	if (depth > DEPTH_MAX)
+		return true;
+	if (jv_kind(v) == JV_OBJECT || jv_kind(v) == JV_ARRAY)
+		JV_FOREACH (v, it)
+			if (is_too_deep(it.value, depth + 1))
+				return true;
+	return false;
+}
+
 /* Those that can be used, as one JSON array. */
 static void write_kept(struct jw *w, struct jv list, size_t *ret_kept)
 {
@@ -46,7 +59,8 @@ static void write_kept(struct jw *w, struct jv list, size_t *ret_kept)
 		jw_value(&tw, it.value);
 		if (*ret_kept == MCPC_TOOLS_MAX || jw_end(&tw) < 0 ||
 		    !is_good_name(jv_text(jv_get(it.value, "name"))) ||
-		    jv_kind(jv_get(it.value, "inputSchema")) != JV_OBJECT)
+		    jv_kind(jv_get(it.value, "inputSchema")) != JV_OBJECT ||
+		    is_too_deep(it.value, 0))
 			continue;
 		jw_raw(w, buf_str(&one), one.len);
 		++*ret_kept;
