@@ -24,7 +24,7 @@ def server_checks(fixtures, tmp_path_factory):
 
 
 def alone(fixtures, folder, revision, name):
-    return mcp.suite("server", revision, folder, "--url", fixtures.url, "--scenario", name)[name]
+    return mcp.suite("server", revision, folder, "--url", fixtures.url, "--scenario", name, "--force")[name]
 
 
 @pytest.mark.parametrize("revision,name", scenarios("server"))

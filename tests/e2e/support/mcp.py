@@ -34,11 +34,24 @@ def node(program, *args, seconds=300, **more):
                           capture_output=True, timeout=seconds, check=False)
 
 
+def make_skills(folder):
+    """Two skills; the first has files below it, which is the one that the suite looks at."""
+    deep = {"SKILL.md": "See [how](references/how.md).\n", "references/how.md": "# With wc\n", "scripts/run.sh": "wc -w\n"}
+    for name, files in {"count-words": deep, "make-report": {"SKILL.md": "Write it down.\n"}}.items():
+        for path, text in files.items():
+            file = folder / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            front = f"---\nname: {name}\ndescription: How to {name.replace('-', ' ')}.\n---\n" if path == "SKILL.md" else ""
+            file.write_text(front + text)
+    return folder
+
+
 class Fixtures(Daemon):
     """The daemon with the conformance suite's fixtures. It looks for its other programs where it is itself."""
 
     def __init__(self, *flags):
         super().__init__(*flags)
+        self.flags += ["--skills-dir", str(make_skills(self.dir / "skills"))]
         self.program = str(self.dir / "mcp-fixtures")
         shutil.copy(BUILD / "tests/mcp/mcp-fixtures", self.program)
         for name in PROGRAMS:

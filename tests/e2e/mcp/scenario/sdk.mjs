@@ -88,8 +88,9 @@ const features = {
     assert.equal(stdout, '42\n')
   },
   'a process is started, heard, told and killed': async () => {
-    const { process_id: id } = await good('process_start', { command: 'read line; echo "got $line"; exec sleep 4711' })
-    await good('process_input', { process_id: id, input: 'hello\n' })
+    const { process_id: id } = await good('process_start',
+      { command: 'read line; echo "got $line"; exec sleep 4711', stdin: true })
+    await good('process_input', { process_id: id, text: 'hello\n' })
     await until(async () => (await good('process_output', { process_id: id })).stdout.includes('got hello'))
     const { processes } = await good('process_list')
     assert.ok(processes.some((p) => p.process_id === id), JSON.stringify(processes))
