@@ -48,7 +48,7 @@ lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with
 	@scripts/deps build test lint
 	@tools/lint
 
-docs: build ## docs/openapi.json and the reference in docs/api.md, from the program's own tables
+docs: build ## docs/openapi.json, the reference in docs/api.md and the tools in docs/mcp.md, from the program's own tables
 	@tools/api-docs $(BUILD)/holt
 
 docs-e2b: build ## the table of clients in docs/e2b.md, from what they can do with this build

@@ -19,7 +19,7 @@ struct session_args {
 	const char *name, *agent, *user, *template;
 	uint64_t timeout_ms, wait_ms;
 	struct opt_list metadata, env;
-	bool no_workspace;
+	bool no_workspace, as_env;
 };
 
 #define AT(field) offsetof(struct session_args, field)
@@ -94,6 +94,10 @@ const struct opt session_sandbox_opts[] = {
 	  .offset = AT(wait_ms),
 	  .min = 1,
 	  .max = 600 * 1000 },
+	{ .name = "env",
+	  .type = OPT_FLAG,
+	  .help = "as variables for a shell: eval \"$(holt session sandbox --env ID)\"",
+	  .offset = AT(as_env) },
 	CLIENT_OPTS(struct session_args, client),
 	{ 0 },
 };
@@ -196,6 +200,31 @@ static int show(struct client *c, void *args, int n, char **ids, struct err *err
 	return 0;
 }
 
+/* In single quotes, whatever it holds. */
+static int print_variable(const char *name, struct jv value)
+{
+	const char *text = jv_text(value);
+
+	if (!text)
+		return -EPROTO;
+	(void)printf("export %s='", name);
+	for (; *text; text++)
+		(void)(*text == '\'' ? printf("'\\''") : printf("%c", *text));
+	return printf("'\n") < 0 ? -EIO : 0;
+}
+
+static int print_variables(struct jv s, struct err *err)
+{
+	int r = print_variable("HOLT_SANDBOX_ID", jv_get(s, "sandbox_id"));
+
+	if (r == 0)
+		r = print_variable("HOLT_MCP_URL", jv_get(s, "mcp_url"));
+	if (r == 0)
+		r = print_variable("HOLT_MCP_AUTHORIZATION",
+				   jv_get(jv_get(s, "headers"), "Authorization"));
+	return r == -EPROTO ? err_set(err, EPROTO, "the key may not use what it asks for") : r;
+}
+
 static int sandbox(struct client *c, void *args, int n, char **ids, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
@@ -213,7 +242,9 @@ static int sandbox(struct client *c, void *args, int n, char **ids, struct err *
 		r = jw_end(&w);
 	if (r == 0)
 		r = client_json(c, "POST", target.data, &body, &d, err);
-	return r < 0 ? r : client_print_object(c, &d);
+	if (r < 0)
+		return r;
+	return a->as_env ? print_variables(jv_root(d.doc), err) : client_print_object(c, &d);
 }
 
 /* ---- ending ---- */

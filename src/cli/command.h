@@ -133,6 +133,7 @@ int cmd_webhook_show(const struct command *cmd, int argc, char **argv);
 int cmd_webhook_test(const struct command *cmd, int argc, char **argv);
 int cmd_webhook_deliveries(const struct command *cmd, int argc, char **argv);
 int cmd_webhook_rm(const struct command *cmd, int argc, char **argv);
+int cmd_mcp_tools(const struct command *cmd, int argc, char **argv);
 int cmd_session_create(const struct command *cmd, int argc, char **argv);
 int cmd_session_ls(const struct command *cmd, int argc, char **argv);
 int cmd_session_show(const struct command *cmd, int argc, char **argv);
@@ -166,7 +167,8 @@ extern const struct opt mcp_opts[];
 extern const struct opt tools_ls_opts[], tools_call_opts[], approvals_allow_opts[];
 extern const struct opt port_expose_opts[];
 extern const struct opt port_forward_opts[];
-extern const struct opt session_create_opts[], session_ls_opts[], session_sandbox_opts[];
+extern const struct opt mcp_tools_opts[], session_create_opts[], session_ls_opts[],
+	session_sandbox_opts[];
 extern const struct opt template_build_opts[], template_create_opts[], snapshot_create_opts[],
 	fork_opts[], volume_create_opts[], webhook_create_opts[], webhook_set_opts[],
 	pool_create_opts[], pool_set_opts[];

@@ -569,6 +569,14 @@ const struct command commands[] = {
 	PLAIN("mcp logout", "SERVER", "Make the daemon forget what a login got", client_opts,
 	      cmd_mcp_logout),
 	{
+		.name = "mcp tools", /* before "mcp", which would be found first */
+		.operands = "",
+		.summary = "Print the tools that clients of MCP are offered, as JSON",
+		.details = "",
+		.opts = mcp_tools_opts,
+		.run = cmd_mcp_tools,
+	},
+	{
 		.name = "mcp",
 		.operands = "",
 		.summary = "Serve MCP on standard input and output",
