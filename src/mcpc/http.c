@@ -10,7 +10,7 @@
 
 #define DELETE_MS 5000u
 
-static void http_free(struct http *h)
+static void http_free(struct mcpc_http *h)
 {
 	for (size_t i = 0; h->headers[i]; i++) {
 		explicit_bzero(h->headers[i], strlen(h->headers[i])); /* keys are among them */
@@ -22,16 +22,16 @@ static void http_free(struct http *h)
 	free(h);
 }
 
-void http_enter(struct http *h)
+void mcpc_http_enter(struct mcpc_http *h)
 {
 	h->busy++;
 }
 
-void http_leave(struct http *h)
+void mcpc_http_leave(struct mcpc_http *h)
 {
 	if (--h->busy > 0)
 		return;
-	LIST_FOREACH (&h->all, x, struct exchange, node)
+	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node)
 		if (x->is_over || h->is_closed)
 			mcpc_exchange_free(x);
 	if (h->is_closed)
@@ -42,8 +42,8 @@ void http_leave(struct http *h)
 
 static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct err *err)
 {
-	struct http *h = (struct http *)t;
-	struct exchange *x = mcpc_exchange_create(h, m, err);
+	struct mcpc_http *h = (struct mcpc_http *)t;
+	struct mcpc_exchange *x = mcpc_exchange_create(h, m, err);
 	int r = 0;
 
 	if (!x)
@@ -68,16 +68,16 @@ static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct
 
 static void http_forget(struct mcpc_transport *t, const char *id)
 {
-	struct http *h = (struct http *)t;
+	struct mcpc_http *h = (struct mcpc_http *)t;
 
-	http_enter(h);
-	LIST_FOREACH (&h->all, x, struct exchange, node)
+	mcpc_http_enter(h);
+	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node)
 		if (!x->is_over && x->id && strcmp(x->id, id) == 0)
 			mcpc_exchange_drop(x);
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
-static void listen(struct http *h)
+static void listen(struct mcpc_http *h)
 {
 	struct err err = { 0 };
 
@@ -90,11 +90,11 @@ static void listen(struct http *h)
 		log_debug("mcpc", "the server is not listened to: %s", err.text);
 }
 
-void http_open_gate(struct http *h)
+void mcpc_http_open_gate(struct mcpc_http *h)
 {
 	struct err err;
 
-	LIST_FOREACH (&h->all, x, struct exchange, node) {
+	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node) {
 		if (!x->is_held || x->is_over)
 			continue;
 		x->is_held = false;
@@ -110,12 +110,12 @@ void http_open_gate(struct http *h)
 
 static void http_agreed(struct mcpc_transport *t, const char *version)
 {
-	struct http *h = (struct http *)t;
+	struct mcpc_http *h = (struct mcpc_http *)t;
 
 	if (str_copy(h->version, sizeof(h->version), version) < 0)
 		return;
 	if (h->ear) { /* of the session before */
-		struct exchange *old = TAKE(h->ear);
+		struct mcpc_exchange *old = TAKE(h->ear);
 
 		mcpc_exchange_drop(old);
 	}
@@ -130,9 +130,9 @@ static void deleted(void *user, const struct courier_answer *a)
 		log_debug("mcpc", "a session is not ended: %s", a->err.text);
 }
 
-static void end_session(struct http *h)
+static void end_session(struct mcpc_http *h)
 {
-	struct exchange x = { .h = h };
+	struct mcpc_exchange x = { .h = h };
 	struct courier_request req = { .method = "DELETE",
 				       .url = h->url,
 				       .server = h->server,
@@ -143,23 +143,23 @@ static void end_session(struct http *h)
 				       .is_untraced = true };
 	char **headers = NULL;
 
-	if (!h->session[0] || http_head_write(&x, &headers) < 0)
+	if (!h->session[0] || mcpc_http_head_write(&x, &headers) < 0)
 		return;
 	req.headers = (const char *const *)headers;
 	(void)courier_send(h->courier, &req, deleted, NULL);
-	http_head_free(headers);
+	mcpc_http_head_free(headers);
 }
 
 static void http_close(struct mcpc_transport *t)
 {
-	struct http *h = (struct http *)t;
+	struct mcpc_http *h = (struct mcpc_http *)t;
 
-	http_enter(h);
+	mcpc_http_enter(h);
 	h->is_closed = true;
 	end_session(h);
-	LIST_FOREACH (&h->all, x, struct exchange, node)
+	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node)
 		mcpc_exchange_drop(x);
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
 static const struct mcpc_transport_ops ops = {
@@ -189,7 +189,7 @@ static bool is_header(const char *line)
 	return colon && colon > line;
 }
 
-static int copy_headers(struct http *h, const char *const *headers, struct err *err)
+static int copy_headers(struct mcpc_http *h, const char *const *headers, struct err *err)
 {
 	for (size_t i = 0; headers && headers[i]; i++) {
 		if (i == MCPC_HEADERS_MAX)
@@ -205,7 +205,7 @@ static int copy_headers(struct http *h, const char *const *headers, struct err *
 int mcpc_http_create(const struct mcpc_http_options *o, struct mcpc_transport **ret,
 		     struct err *err)
 {
-	struct http *h;
+	struct mcpc_http *h;
 	int r = o->server ? 0 : courier_check_url(o->url, err);
 
 	if (r < 0)

@@ -21,23 +21,23 @@ CLEANUP_FUNC(struct jv_doc *, jv_free)
 enum { TYPE, SESSION, CHALLENGE };
 static const char *const want[] = { "Content-Type", "Mcp-Session-Id", "WWW-Authenticate", NULL };
 
-void mcpc_exchange_free(struct exchange *x)
+void mcpc_exchange_free(struct mcpc_exchange *x)
 {
 	list_remove(&x->node);
 	x->timer = loop_timer_free(x->timer);
 	sse_reader_done(&x->sse);
 	buf_done(&x->json);
-	http_head_free(x->headers);
+	mcpc_http_head_free(x->headers);
 	free(x->body);
 	free(x->id);
 	free(x);
 }
 
-void mcpc_exchange_drop(struct exchange *x)
+void mcpc_exchange_drop(struct mcpc_exchange *x)
 {
-	struct http *h = x->h;
+	struct mcpc_http *h = x->h;
 
-	http_enter(h);
+	mcpc_http_enter(h);
 	x->is_over = true;
 	if (x->job)
 		courier_cancel(h->courier, TAKE(x->job));
@@ -50,14 +50,14 @@ void mcpc_exchange_drop(struct exchange *x)
 	if (h->gate == x) {
 		h->gate = NULL;
 		if (!h->is_closed)
-			http_open_gate(h);
+			mcpc_http_open_gate(h);
 	}
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
-static void fail(struct exchange *x, int status, const struct buf *body, const struct err *err)
+static void fail(struct mcpc_exchange *x, int status, const struct buf *body, const struct err *err)
 {
-	struct http *h = x->h;
+	struct mcpc_http *h = x->h;
 
 	mcpc_exchange_drop(x);
 	if (x->id && !h->is_closed)
@@ -65,7 +65,7 @@ static void fail(struct exchange *x, int status, const struct buf *body, const s
 				       body ? body->len : 0, err);
 }
 
-static void fail_with(struct exchange *x, int code, const char *text)
+static void fail_with(struct mcpc_exchange *x, int code, const char *text)
 {
 	struct err err = { 0 };
 
@@ -77,18 +77,18 @@ static void fail_with(struct exchange *x, int code, const char *text)
 
 static void go_on(void *user)
 {
-	struct exchange *x = user;
+	struct mcpc_exchange *x = user;
 	struct err err = { 0 };
 
 	x->is_resuming = true;
-	http_enter(x->h);
+	mcpc_http_enter(x->h);
 	if (mcpc_exchange_start(x, &err) < 0)
 		fail(x, 0, NULL, &err);
-	http_leave(x->h);
+	mcpc_http_leave(x->h);
 }
 
 /* Exactly when the server said; or, when it does not answer, later and later. */
-static void go_on_later(struct exchange *x)
+static void go_on_later(struct mcpc_exchange *x)
 {
 	uint64_t ms = x->retry_ms >= 0 ? (uint64_t)x->retry_ms : RETRY_MS;
 
@@ -107,7 +107,7 @@ static void go_on_later(struct exchange *x)
 	loop_timer_start(x->timer, ms, 0);
 }
 
-static bool can_go_on(const struct exchange *x)
+static bool can_go_on(const struct mcpc_exchange *x)
 {
 	return !x->is_modern && (!x->body || (x->id && x->last_event[0]));
 }
@@ -128,9 +128,9 @@ static bool is_answer_to(const char *id, const char *text, size_t n)
 	       rpc_id(m.id, text_id, sizeof(text_id)) == 0 && strcmp(text_id, id) == 0;
 }
 
-static void tell(struct exchange *x, const char *text, size_t n)
+static void tell(struct mcpc_exchange *x, const char *text, size_t n)
 {
-	struct http *h = x->h;
+	struct mcpc_http *h = x->h;
 
 	/* Only what could be taken up again needs to know. */
 	if (x->id && !x->is_modern && x->is_stream && is_answer_to(x->id, text, n))
@@ -140,7 +140,7 @@ static void tell(struct exchange *x, const char *text, size_t n)
 
 static int on_event(void *user, const struct sse_event *e)
 {
-	struct exchange *x = user;
+	struct mcpc_exchange *x = user;
 
 	x->tries = 0;
 	if (e->len > 0 && strcmp(e->event, "message") == 0)
@@ -156,7 +156,7 @@ static bool is_visible(const char *s)
 	return true;
 }
 
-static void take_head(struct exchange *x, const struct courier_answer *a)
+static void take_head(struct mcpc_exchange *x, const struct courier_answer *a)
 {
 	const char *type = a->headers[TYPE], *session = a->headers[SESSION];
 
@@ -170,11 +170,11 @@ static void take_head(struct exchange *x, const struct courier_answer *a)
 
 static void on_data(void *user, const struct courier_answer *a, const void *data, size_t n)
 {
-	struct exchange *x = user;
-	struct http *h = x->h;
+	struct mcpc_exchange *x = user;
+	struct mcpc_http *h = x->h;
 	int r;
 
-	http_enter(h);
+	mcpc_http_enter(h);
 	take_head(x, a);
 	if (x->is_stream) {
 		r = sse_reader_feed(&x->sse, data, n, on_event, x);
@@ -187,27 +187,27 @@ static void on_data(void *user, const struct courier_answer *a, const void *data
 	}
 	if (r < 0 && !x->is_over && !h->is_closed)
 		fail_with(x, EMSGSIZE, "the server's message is too large");
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
 /* ---- its end ---- */
 
 static void another_token(void *user, const struct err *err)
 {
-	struct exchange *x = user;
+	struct mcpc_exchange *x = user;
 	struct err failure = { 0 };
-	struct http *h = x->h;
+	struct mcpc_http *h = x->h;
 
-	http_enter(h);
+	mcpc_http_enter(h);
 	if (err && err->code)
 		fail(x, 0, NULL, err);
 	else if (mcpc_exchange_start(x, &failure) < 0)
 		fail(x, 0, NULL, &failure);
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
 /* False: the refusal stands. */
-static bool wants_token(struct exchange *x, const struct courier_answer *a)
+static bool wants_token(struct mcpc_exchange *x, const struct courier_answer *a)
 {
 	struct mcpc_auth *auth = x->h->auth;
 
@@ -217,9 +217,9 @@ static bool wants_token(struct exchange *x, const struct courier_answer *a)
 	return auth->ops->refused(auth, a->status, a->headers[CHALLENGE], another_token, x) == 0;
 }
 
-static void ended_well(struct exchange *x)
+static void ended_well(struct mcpc_exchange *x)
 {
-	struct http *h = x->h;
+	struct mcpc_http *h = x->h;
 
 	if (x->is_stream && can_go_on(x) && !x->is_answered) {
 		go_on_later(x);
@@ -235,7 +235,7 @@ static void ended_well(struct exchange *x)
 		mcpc_exchange_drop(x);
 }
 
-static void ended_badly(struct exchange *x, const struct courier_answer *a)
+static void ended_badly(struct mcpc_exchange *x, const struct courier_answer *a)
 {
 	bool is_broken = a->status < 300 || a->status >= 500;
 
@@ -255,11 +255,11 @@ static void ended_badly(struct exchange *x, const struct courier_answer *a)
 
 static void on_done(void *user, const struct courier_answer *a)
 {
-	struct exchange *x = user;
-	struct http *h = x->h;
+	struct mcpc_exchange *x = user;
+	struct mcpc_http *h = x->h;
 
 	x->job = NULL;
-	http_enter(h);
+	mcpc_http_enter(h);
 	take_head(x, a);
 	if (a->r < 0 && !x->id)
 		log_debug("mcpc", "a message is lost: %s", a->err.text);
@@ -267,12 +267,12 @@ static void on_done(void *user, const struct courier_answer *a)
 		ended_well(x);
 	else if (!wants_token(x, a))
 		ended_badly(x, a);
-	http_leave(h);
+	mcpc_http_leave(h);
 }
 
 /* ---- its beginning ---- */
 
-int mcpc_exchange_start(struct exchange *x, struct err *err)
+int mcpc_exchange_start(struct mcpc_exchange *x, struct err *err)
 {
 	bool is_post = x->body && !x->is_resuming;
 	struct courier_request req = {
@@ -291,7 +291,7 @@ int mcpc_exchange_start(struct exchange *x, struct err *err)
 		.is_untraced = !is_post,
 	};
 	char **headers = NULL;
-	int r = http_head_write(x, &headers);
+	int r = mcpc_http_head_write(x, &headers);
 
 	if (r < 0)
 		return err_sys(err, r, "headers");
@@ -300,11 +300,11 @@ int mcpc_exchange_start(struct exchange *x, struct err *err)
 	buf_clear(&x->json);
 	req.headers = (const char *const *)headers;
 	r = courier_open(x->h->courier, &req, on_done, x, &x->job);
-	http_head_free(headers);
+	mcpc_http_head_free(headers);
 	return r < 0 ? err_sys(err, r, "%s", x->h->url) : 0;
 }
 
-static int fill(struct exchange *x, const struct mcpc_send *m)
+static int fill(struct mcpc_exchange *x, const struct mcpc_send *m)
 {
 	x->id = m->id ? str_dup(str_of(m->id)) : NULL;
 	x->body = str_dup((struct str){ m->text, m->len });
@@ -313,13 +313,14 @@ static int fill(struct exchange *x, const struct mcpc_send *m)
 	x->is_first = m->method && strcmp(m->method, "initialize") == 0;
 	if (!x->body || (m->id && !x->id))
 		return -ENOMEM;
-	return http_head_keep(x, m);
+	return mcpc_http_head_keep(x, m);
 }
 
 /* m NULL: it listens. */
-struct exchange *mcpc_exchange_create(struct http *h, const struct mcpc_send *m, struct err *err)
+struct mcpc_exchange *mcpc_exchange_create(struct mcpc_http *h, const struct mcpc_send *m,
+					   struct err *err)
 {
-	struct exchange *x = calloc(1, sizeof(*x));
+	struct mcpc_exchange *x = calloc(1, sizeof(*x));
 	int r = x ? 0 : -ENOMEM;
 
 	if (x) {

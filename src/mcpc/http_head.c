@@ -57,14 +57,14 @@ static int begin(struct head *h)
 static int end(struct head *h, char ***ret)
 {
 	if (h->failed < 0) {
-		http_head_free(h->lines);
+		mcpc_http_head_free(h->lines);
 		return h->failed;
 	}
 	*ret = h->lines;
 	return 0;
 }
 
-void http_head_free(char **headers)
+void mcpc_http_head_free(char **headers)
 {
 	for (size_t i = 0; headers && headers[i]; i++) {
 		explicit_bzero(headers[i], strlen(headers[i]));
@@ -73,7 +73,7 @@ void http_head_free(char **headers)
 	free(headers);
 }
 
-int http_head_keep(struct exchange *x, const struct mcpc_send *m)
+int mcpc_http_head_keep(struct mcpc_exchange *x, const struct mcpc_send *m)
 {
 	struct head h;
 
@@ -90,12 +90,12 @@ int http_head_keep(struct exchange *x, const struct mcpc_send *m)
 	return end(&h, &x->headers);
 }
 
-static bool has_version(const struct exchange *x)
+static bool has_version(const struct mcpc_exchange *x)
 {
 	return x->headers && x->headers[0] && str_starts(str_of(x->headers[0]), "MCP-Protocol-");
 }
 
-int http_head_write(const struct exchange *x, char ***ret)
+int mcpc_http_head_write(const struct mcpc_exchange *x, char ***ret)
 {
 	const char *token = x->h->auth ? x->h->auth->ops->token(x->h->auth) : NULL;
 	bool is_post = x->body && !x->is_resuming;

@@ -11,9 +11,9 @@
 #define HTTP_SESSION_MAX 256u
 #define HTTP_VERSION_MAX 32u
 
-struct exchange;
+struct mcpc_exchange;
 
-struct http {
+struct mcpc_http {
 	struct mcpc_transport base; /* first */
 	struct loop *loop;          /* borrowed, as are courier and auth */
 	struct courier *courier;
@@ -24,17 +24,18 @@ struct http {
 	char session[HTTP_SESSION_MAX + 1]; /* "": none */
 	unsigned session_no;                /* counts them */
 	char version[HTTP_VERSION_MAX];     /* that was agreed on in the legacy era; "" */
-	struct list all;                    /* struct exchange */
-	struct exchange *gate; /* the end of the handshake: all others wait until it is there */
-	struct exchange *ear;  /* what the server says by itself; NULL: is not listened to */
-	unsigned busy;         /* callbacks on the stack: nothing is freed under them */
+	struct list all;                    /* struct mcpc_exchange */
+	struct mcpc_exchange
+		*gate;             /* the end of the handshake: all others wait until it is there */
+	struct mcpc_exchange *ear; /* what the server says by itself; NULL: is not listened to */
+	unsigned busy;             /* callbacks on the stack: nothing is freed under them */
 	bool is_closed;
 };
 
 /* A message of ours and what comes of it; or what the server says by itself. */
-struct exchange {
+struct mcpc_exchange {
 	struct list node;
-	struct http *h;
+	struct mcpc_http *h;
 	char *id;   /* owned: of a request, JSON text; NULL: none is waited for */
 	char *body; /* owned; NULL: it only listens */
 	size_t body_len;
@@ -59,22 +60,23 @@ struct exchange {
 
 /* ---- http.c ---- */
 
-void http_enter(struct http *h);
-void http_leave(struct http *h); /* h may be gone afterwards */
+void mcpc_http_enter(struct mcpc_http *h);
+void mcpc_http_leave(struct mcpc_http *h); /* h may be gone afterwards */
 
 /* ---- http_exchange.c ---- */
 
-struct exchange *mcpc_exchange_create(struct http *h, const struct mcpc_send *m, struct err *err);
-int mcpc_exchange_start(struct exchange *x, struct err *err);
-void mcpc_exchange_drop(struct exchange *x); /* freed by http_leave() */
-void mcpc_exchange_free(struct exchange *x);
+struct mcpc_exchange *mcpc_exchange_create(struct mcpc_http *h, const struct mcpc_send *m,
+					   struct err *err);
+int mcpc_exchange_start(struct mcpc_exchange *x, struct err *err);
+void mcpc_exchange_drop(struct mcpc_exchange *x); /* freed by mcpc_http_leave() */
+void mcpc_exchange_free(struct mcpc_exchange *x);
 /* The gate is passed, or its exchange is gone: what was held goes, and the server is heard. */
-void http_open_gate(struct http *h);
+void mcpc_http_open_gate(struct mcpc_http *h);
 
 /* ---- http_head.c ---- */
 
-/* All headers of a request, for the courier; ended by NULL. Freed by http_head_free(). */
-int http_head_write(const struct exchange *x, char ***ret);
+/* All headers of a request, for the courier; ended by NULL. Freed by mcpc_http_head_free(). */
+int mcpc_http_head_write(const struct mcpc_exchange *x, char ***ret);
 /* Those of one message alone: copied into x->headers. -E2BIG, -ENOMEM. */
-int http_head_keep(struct exchange *x, const struct mcpc_send *m);
-void http_head_free(char **headers); /* zeroes them: tokens are among them */
+int mcpc_http_head_keep(struct mcpc_exchange *x, const struct mcpc_send *m);
+void mcpc_http_head_free(char **headers); /* zeroes them: tokens are among them */

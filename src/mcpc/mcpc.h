@@ -26,7 +26,8 @@ struct mcpc_transport_events { /* called by the transport */
 	/* One message, whichever request's stream it came on. text is NUL-terminated JSON. */
 	void (*message)(void *user, const char *text, size_t n);
 	/* A request (its id as JSON text) cannot be answered any more: what the server said in HTTP
-	 * (status 0: nothing), or err. body: what came with it, for an era probe. */
+	 * (status 0: nothing), or err. body: what came with it, for an era probe. May come behind
+	 * the answer, and means nothing then. */
 	void (*failed)(void *user, const char *id, int status, const char *body, size_t n,
 		       const struct err *err);
 	/* All of it is gone: the process has ended, the session is unknown (status 404). */
