@@ -250,6 +250,7 @@ static int open_process(struct server *s, struct mcpc_transport **ret, struct er
 				   .cwd = row->cwd,
 				   .owner = row->owner,
 				   .template = row->template,
+				   .snapshot = row->snapshot,
 				   .limits = row->limits,
 				   .volumes = row->volumes };
 

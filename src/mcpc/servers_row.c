@@ -30,7 +30,7 @@ struct mount {
 
 struct said { /* a row as it is written */
 	int type;
-	const char *command, *cwd, *url, *template, *owner;
+	const char *command, *cwd, *url, *template, *snapshot, *owner;
 	struct jv_strings args;
 	struct jv_pairs env, headers;
 	bool is_on_host, is_disabled;
@@ -76,6 +76,7 @@ static const struct jv_field fields[] = {
 	JV_FIELD("cwd", STRING, struct said, cwd),
 	JV_FIELD("host", BOOL, struct said, is_on_host),
 	JV_FIELD("template", STRING, struct said, template, .min = 1, .max = 128),
+	JV_FIELD("snapshot", STRING, struct said, snapshot, .min = 1, .max = 128),
 	JV_FIELD("owner", STRING, struct said, owner, .min = 1, .max = SANDBOX_OWNER_MAX),
 	JV_FIELD("resources", OBJECT, struct said, limits, .sub = limit_fields,
 		 .sub_count = LEN(limit_fields)),
@@ -219,6 +220,11 @@ static int check_name(struct str name, struct err *err)
 				   : 0;
 }
 
+static bool has_box(const struct said *s)
+{
+	return s->template || s->snapshot || s->volumes.len > 0;
+}
+
 static int check_said(const struct said *s, struct err *err)
 {
 	bool is_remote = s->type > TYPE_STDIO;
@@ -230,11 +236,13 @@ static int check_said(const struct said *s, struct err *err)
 	if (s->type != TYPE_UNSAID && is_remote != (s->url != NULL))
 		return err_set(err, EINVAL, "type: does not go with %s",
 			       s->url ? "a url" : "a command");
-	if (s->url && (s->is_on_host || s->template || s->volumes.len))
+	if (s->url && (s->is_on_host || has_box(s)))
+		return err_set(err, EINVAL, "url: there is nothing to be run here");
+	if (s->is_on_host && has_box(s))
 		return err_set(err, EINVAL,
-			       "url: host, template and volumes are for servers with a command");
-	if (s->is_on_host && (s->template || s->volumes.len))
-		return err_set(err, EINVAL, "host: it has no template and no volumes there");
+			       "host: it has no sandbox there, whatever it is made of");
+	if (s->template && s->snapshot)
+		return err_set(err, EINVAL, "snapshot: it has a template already");
 	if (jv_kind(s->auth) != JV_ABSENT && !s->url)
 		return err_set(err, EINVAL, "auth: is for servers with a url");
 	return 0;
@@ -340,6 +348,7 @@ static int take(struct said *s, const struct reading *rd, struct server_row *ret
 	ret->cwd = or_empty(s->cwd, "");
 	ret->is_on_host = s->is_on_host;
 	ret->template = or_empty(s->template, "");
+	ret->snapshot = or_empty(s->snapshot, "");
 	ret->owner = or_empty(s->owner, SERVER_OWNER);
 	ret->limits = s->limits;
 	ret->url = s->url;

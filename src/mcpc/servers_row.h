@@ -33,7 +33,7 @@ struct server_row { /* all of it in the arena */
 	struct jv_pairs env;
 	const char *cwd;
 	bool is_on_host;
-	const char *template, *owner;
+	const char *template, *snapshot, *owner; /* "": the default, none */
 	struct limits limits;
 	struct volume_mounts volumes;
 	/* Or a server over HTTP: */

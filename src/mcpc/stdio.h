@@ -43,6 +43,7 @@ struct stdio_spec {       /* copied */
 	const char *cwd;     /* "": the sandbox's own, or / on this machine */
 	/* Of a sandbox: */
 	const char *owner, *template; /* "": the default */
+	const char *snapshot;         /* instead of a template; "": none */
 	struct limits limits;         /* 0: the template's */
 	struct volume_mounts volumes; /* by name */
 };

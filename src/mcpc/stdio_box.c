@@ -217,6 +217,7 @@ static void make(struct box *b, const struct stdio_spec *spec)
 	struct sandbox_request req = { .owner = spec->owner,
 				       .name = "",
 				       .template = spec->template,
+				       .snapshot = spec->snapshot,
 				       .limits = spec->limits,
 				       .volumes = spec->volumes.n ? &spec->volumes : NULL,
 				       .timeout_ms = life_ms(b),
