@@ -223,6 +223,29 @@ const struct command commands[] = {
 		.run = cmd_grep,
 	},
 	{
+		.name = "skills ls",
+		.operands = "",
+		.summary = "List the skills that agents are given",
+		.details = "Folders that were left out are named behind the list, with the reason, "
+			   "for admins.\n",
+		.opts = client_opts,
+		.mixed = true,
+		.run = cmd_skills_ls,
+	},
+	PLAIN("skills show", "NAME", "Print a skill's instructions", client_opts, cmd_skills_show),
+	{
+		.name = "skills check",
+		.operands = "DIR...",
+		.summary = "Say whether folders are good skills",
+		.details =
+			"Needs no daemon. A skill is a folder with a SKILL.md whose head has its "
+			"name, which\n"
+			"is the folder's, and a description. The exit code is 1 when one is not "
+			"good.\n",
+		.examples = "holt skills check ./skills/pdf-tools\n",
+		.run = cmd_skills_check,
+	},
+	{
 		.name = "profile show",
 		.operands = "[NAME]",
 		.summary = "Show what security profiles set",
