@@ -12,6 +12,7 @@
 #include "json/jv_decode.h"
 
 struct arena;
+struct buf;
 struct jw;
 
 #define SESSION_ID_MAX 63
@@ -74,6 +75,7 @@ void sessions_end_owner(struct sandboxes *all, const char *owner); /* its sandbo
 
 /* ---- inside ---- */
 
+int session_text(const struct session_wish *s, struct buf *b); /* as the store keeps it */
 void sessions_settle(struct sandboxes *all); /* takes up ends that were interrupted */
 #define SESSION_BOX_NAME_SIZE (sizeof("session-") + ID_LEN)
 void session_box_name(const char *uid, char ret[SESSION_BOX_NAME_SIZE]);
