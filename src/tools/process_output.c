@@ -125,6 +125,18 @@ static void looked(void *user)
 	exec_unref(x);
 }
 
+/* It may be that there is something: one that is just starting has nothing yet. */
+static void may_look(void *user)
+{
+	struct look *l = user;
+	const struct output_args *a = l->call->args;
+	struct exec_info info;
+
+	exec_info(l->x, &info);
+	if (info.state != EXECUTION_RUNNING || info.output_end > a->position)
+		looked(l);
+}
+
 /* Until something is there, the time is over or it has ended. */
 static void wait_for(struct tool_call *t, struct execution *x)
 {
@@ -136,7 +148,7 @@ static void wait_for(struct tool_call *t, struct execution *x)
 		return tool_fail(t, "out of memory");
 	l->call = t;
 	l->x = exec_ref(x);
-	l->reader = exec_reader_open(x, a->position, looked, l);
+	l->reader = exec_reader_open(x, a->position, may_look, l);
 	if (!l->reader || loop_timer_create(loop, looked, l, &l->timer) < 0) {
 		look_done(l);
 		return tool_fail(t, "too many wait for this process");

@@ -24,18 +24,18 @@ class Box:
         self.peer = Modern(daemon)
         self.id = self.ok("sandbox_create")["sandbox_id"]
 
-    def raw(self, name, **arguments):
-        if not name.startswith("sandbox_"):
+    def raw(self, tool, **arguments):
+        if not tool.startswith("sandbox_"):
             arguments.setdefault("sandbox_id", self.id)
-        return self.peer.tool(name, **arguments)
+        return self.peer.call("tools/call", {"name": tool, "arguments": arguments})
 
-    def ok(self, name, **arguments):
-        result = self.raw(name, **arguments)
+    def ok(self, tool, **arguments):
+        result = self.raw(tool, **arguments)
         assert not result.get("isError"), result
         return result.get("structuredContent", result["content"])
 
-    def fails(self, name, **arguments):
-        result = self.raw(name, **arguments)
+    def fails(self, tool, **arguments):
+        result = self.raw(tool, **arguments)
         assert result["isError"], result
         return result["content"][0]["text"]
 
@@ -129,7 +129,7 @@ def test_a_command_that_takes_too_long_is_ended_and_the_result_says_so(box):
     got = box.ok("exec", command="echo begun; sleep 4711 & sleep 4711", timeout_ms=700)
     assert got["timed_out"] is True and got["stdout"] == "begun\n" and got["exit_code"] != 0
     assert any("timed out" in note for note in got["notes"])
-    until(lambda: not sleeping(4711), "the processes to be gone")
+    until(lambda: not sleeping(4711))
 
 
 def test_much_output_is_told_head_and_tail_and_a_file_has_the_rest(box):
@@ -169,9 +169,9 @@ def test_a_call_that_is_cancelled_ends_all_that_it_started(daemon, legacy):
     thread = threading.Thread(target=lambda: reply.append(legacy.post(
         {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})))
     thread.start()
-    until(lambda: len(sleeping(4712)) == 3, "three processes")
+    until(lambda: len(sleeping(4712)) == 3)
     assert legacy.notify("notifications/cancelled", {"requestId": number, "reason": "test"}) == 202
-    until(lambda: not sleeping(4712), "the processes to be gone")
+    until(lambda: not sleeping(4712))
     thread.join()
     reply[0].close()
     assert json.loads(legacy.tool("exec", command="echo fine")["content"][0]["text"])["stdout"] == "fine\n"
@@ -185,9 +185,9 @@ def test_a_bomb_of_processes_is_cancelled_too(legacy):
                "params": {"name": "exec", "arguments": {"command": bomb}}}
     thread = threading.Thread(target=lambda: done.append(legacy.post(message)))
     thread.start()
-    until(lambda: len(sleeping(4713)) > 5, "the bomb to go off")
+    until(lambda: len(sleeping(4713)) > 5)
     legacy.notify("notifications/cancelled", {"requestId": number})
-    until(lambda: not sleeping(4713), "the bomb to be gone")
+    until(lambda: not sleeping(4713))
     thread.join()
     done[0].close()
     assert not legacy.tool("exec", command="true").get("isError")
@@ -220,7 +220,7 @@ def test_a_session_has_a_sandbox_of_its_own_which_ends_with_it(daemon, api):
     other = run(two, "cat note")
     assert other["sandbox_id"] != first["sandbox_id"] and other["exit_code"] == 1
     one.end()
-    until(lambda: api.get(f"/api/v1/sandboxes/{first['sandbox_id']}").json["state"] == "stopped", "its end")
+    until(lambda: api.get(f"/api/v1/sandboxes/{first['sandbox_id']}").json["status"] == "stopped")
     two.end()
 
 
@@ -433,17 +433,17 @@ def test_a_process_is_started_followed_fed_and_ended(box):
         last = box.ok("process_output", process_id=process, position=got["position"])
         return last if not last["running"] else None
 
-    until(lambda: ended() is not None, "its end")
+    until(lambda: ended() is not None)
     last = ended()
     assert last["stdout"] == "over\n" and last["exit_code"] == 0 and last["status"] == "completed"
 
 
 def test_a_process_is_killed_with_its_children(box):
     process = box.ok("process_start", command="setsid sleep 4714 & sleep 4714")["process_id"]
-    until(lambda: len(sleeping(4714)) == 2, "two processes")
+    until(lambda: len(sleeping(4714)) == 2)
     got = box.ok("process_kill", process_id=process)
     assert got["running"] is False and got["status"] == "cancelled"
-    until(lambda: not sleeping(4714), "the processes to be gone")
+    until(lambda: not sleeping(4714))
     assert "no process" in box.fails("process_kill", process_id="a" * 20)
     assert "signal" in box.fails("process_kill", process_id=process, signal="SIGNOTHING")
 
@@ -453,14 +453,14 @@ def test_a_signal_reaches_a_process(box):
     process = process["process_id"]
     box.ok("process_output", process_id=process, wait_ms=20_000)
     box.ok("process_kill", process_id=process, signal="USR1")
-    until(lambda: not box.ok("process_output", process_id=process)["running"], "its end")
+    until(lambda: not box.ok("process_output", process_id=process)["running"])
     got = box.ok("process_output", process_id=process)
     assert got["stdout"] == "ready\ncaught\n" and got["exit_code"] == 3
 
 
 def test_output_of_a_process_comes_page_by_page(box):
     process = box.ok("process_start", command="seq 1 20000")["process_id"]
-    until(lambda: not box.ok("process_output", process_id=process)["running"], "its end")
+    until(lambda: not box.ok("process_output", process_id=process)["running"])
     text, position, pages = "", 0, 0
     while True:
         got = box.ok("process_output", process_id=process, position=position)
@@ -484,13 +484,13 @@ def test_a_thousand_processes_meet_a_limit_with_a_word(daemon):
             break
     assert refused
     own.ok("sandbox_kill", sandbox_id=own.id)
-    until(lambda: not sleeping(4715), "the processes to be gone")
+    until(lambda: not sleeping(4715))
 
 
 # --- sandboxes ---------------------------------------------------------------------------------
 
 
-def test_sandboxes_are_made_listed_copied_kept_and_ended(box):
+def test_sandboxes_are_made_listed_copied_kept_and_ended(api, box):
     made = box.ok("sandbox_create", name="by-tools", template="bash", env={"GREETING": "hello"}, timeout_ms=600_000)
     assert (made["name"], made["template"], made["state"]) == ("by-tools", "bash", "running")
     assert box.ok("exec", sandbox_id="by-tools", command="echo $GREETING > f; cat f")["stdout"] == "hello\n"
@@ -503,6 +503,7 @@ def test_sandboxes_are_made_listed_copied_kept_and_ended(box):
     assert box.text("f", sandbox_id=again["sandbox_id"]) == ["hello\n"]
     for one in [made, again, *copies]:
         assert box.ok("sandbox_kill", sandbox_id=one["sandbox_id"])["ok"] is True
+    api.delete(f"/api/v1/snapshots/{kept['snapshot_id']}").must(204)
     assert "no sandbox" in box.fails("exec", sandbox_id=made["sandbox_id"], command="true")
     assert "template" in box.fails("sandbox_create", template="no-such")
     assert "timeout" in box.fails("sandbox_create", timeout_ms=10**13)
