@@ -32,6 +32,7 @@ struct mcp_bridge {
 	char version[32];    /* that the handshake has agreed on; "" */
 	char modern[32];     /* that the last modern request has named; "" */
 	bool is_modern;      /* as the last request was */
+	bool has_greeted;    /* said that the handshake is over */
 	bool has_ended, is_over;
 };
 
@@ -154,8 +155,11 @@ static void pass_notice(struct mcp_bridge *b, const struct rpc_message *q, struc
 	send_on(b, m);
 	if (p)
 		(void)forget(b, id); /* an answer may come or not: it is not waited for */
-	if (strcmp(q->method, "notifications/initialized") == 0 && b->version[0])
-		b->t->ops->agreed(b->t, b->version);
+	if (strcmp(q->method, "notifications/initialized") == 0) {
+		b->has_greeted = true;
+		if (b->version[0])
+			b->t->ops->agreed(b->t, b->version);
+	}
 }
 
 static void pass_answer(struct mcp_bridge *b, const struct rpc_message *q, struct mcpc_send *m)
@@ -281,8 +285,9 @@ static bool note_message(struct mcp_bridge *b, struct jv v)
 	}
 	p = map_get(b->pending, id, strlen(id));
 	version = jv_text(jv_get(q.result, "protocolVersion"));
-	if (p && p->is_first && version)
-		(void)str_copy(b->version, sizeof(b->version), version);
+	if (p && p->is_first && version && str_copy(b->version, sizeof(b->version), version) == 0 &&
+	    b->has_greeted)
+		b->t->ops->agreed(b->t, b->version); /* a client that did not wait for it */
 	return forget(b, id); /* nobody waits for an answer that was cancelled */
 }
 

@@ -57,13 +57,11 @@ static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct
 		x->is_held = true;
 	else
 		r = mcpc_exchange_start(x, err);
-	if (r < 0) {
+	if (r < 0)
 		mcpc_exchange_free(x);
-		return r;
-	}
-	if (!m->id && m->method && strcmp(m->method, "notifications/initialized") == 0)
+	else if (x->is_gate && !x->is_held)
 		h->gate = x;
-	return 0;
+	return r;
 }
 
 static void http_forget(struct mcpc_transport *t, const char *id)
@@ -95,17 +93,20 @@ void mcpc_http_open_gate(struct mcpc_http *h)
 	struct err err;
 
 	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node) {
-		if (!x->is_held || x->is_over)
+		if (!x->is_held || x->is_over || h->gate)
 			continue;
 		x->is_held = false;
 		err = (struct err){ 0 };
-		if (mcpc_exchange_start(x, &err) == 0)
+		if (mcpc_exchange_start(x, &err) == 0) {
+			h->gate = x->is_gate ? x : NULL; /* the next one */
 			continue;
+		}
 		x->is_over = true;
 		if (x->id)
 			h->base.events->failed(h->base.user, x->id, 0, "", 0, &err);
 	}
-	listen(h);
+	if (!h->gate)
+		listen(h);
 }
 
 static void http_agreed(struct mcpc_transport *t, const char *version)

@@ -311,6 +311,8 @@ static int fill(struct mcpc_exchange *x, const struct mcpc_send *m)
 	x->body_len = m->len;
 	x->is_modern = m->is_modern;
 	x->is_first = m->method && strcmp(m->method, "initialize") == 0;
+	x->is_gate =
+		x->is_first || (m->method && strcmp(m->method, "notifications/initialized") == 0);
 	if (!x->body || (m->id && !x->id))
 		return -ENOMEM;
 	return mcpc_http_head_keep(x, m);

@@ -25,10 +25,9 @@ struct mcpc_http {
 	unsigned session_no;                /* counts them */
 	char version[HTTP_VERSION_MAX];     /* that was agreed on in the legacy era; "" */
 	struct list all;                    /* struct mcpc_exchange */
-	struct mcpc_exchange
-		*gate;             /* the end of the handshake: all others wait until it is there */
-	struct mcpc_exchange *ear; /* what the server says by itself; NULL: is not listened to */
-	unsigned busy;             /* callbacks on the stack: nothing is freed under them */
+	struct mcpc_exchange *gate; /* a step of the handshake: all others wait until it is done */
+	struct mcpc_exchange *ear;  /* what the server says by itself; NULL: is not listened to */
+	unsigned busy;              /* callbacks on the stack: nothing is freed under them */
 	bool is_closed;
 };
 
@@ -42,6 +41,7 @@ struct mcpc_exchange {
 	unsigned session_no; /* when it was sent */
 	char **headers;      /* owned: of this message alone, ended by NULL */
 	bool is_modern;
+	bool is_gate;     /* a step of the handshake */
 	bool is_first;    /* initialize: its answer has the session */
 	bool is_held;     /* behind the gate */
 	bool is_resuming; /* goes on where it broke off: a GET */

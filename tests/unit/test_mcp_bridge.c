@@ -160,6 +160,17 @@ static void the_handshake_is_overheard(void **state)
 	assert_non_null(strstr(buf_str(&g->sent), "|notifications/initialized||2025-06-18|0|"));
 }
 
+static void a_client_that_does_not_wait_for_the_handshake_is_understood(void **state)
+{
+	struct rig *g = *state;
+
+	write_to(g, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n"
+		    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+	assert_string_equal(g->agreed, "");
+	come(g, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-06-18\"}}");
+	assert_string_equal(g->agreed, "2025-06-18");
+}
+
 static void pieces_of_lines_and_several_at_once_are_lines(void **state)
 {
 	struct rig *g = *state;
@@ -315,6 +326,7 @@ int main(void)
 		TEST(a_request_goes_on_as_it_is_and_so_does_its_answer),
 		TEST(a_modern_request_is_told_by_its_version),
 		TEST(the_handshake_is_overheard),
+		TEST(a_client_that_does_not_wait_for_the_handshake_is_understood),
 		TEST(pieces_of_lines_and_several_at_once_are_lines),
 		TEST(a_batch_is_split),
 		TEST(what_is_no_message_is_refused),
