@@ -23,6 +23,7 @@
 #include "sandbox/template.h"
 #include "sandbox/template_own.h"
 #include "sandbox/volume.h"
+#include "tools/bridge.h"
 #include "json/jw.h"
 
 #define LIST_DEFAULT 50
@@ -121,18 +122,50 @@ static bool check_times(struct api_call *c, uint64_t timeout_ms, uint64_t idle_m
 	return !bad;
 }
 
-static void created(void *user, struct sandbox *sb, const struct err *err)
+static void reply_created(struct api_call *c, const struct sandbox *sb)
 {
-	struct api_call *c = user;
 	struct sandbox_info info;
 	char path[128];
 
-	if (err)
-		return problem_reply(c, err);
 	sandbox_info(sb, &info);
 	if (str_format(path, sizeof(path), "/api/v1/sandboxes/%s", info.id) == 0)
 		(void)http_header_add(c->http, "Location", path);
 	reply_info(c, info.is_existing ? 200 : 201, &info);
+}
+
+struct equipping {
+	struct api_call *call;
+	char id[ID_LEN + 1];
+};
+
+/* Its programs find the tools that they may call, or will not. */
+static void equipped(void *user)
+{
+	const struct equipping *e = user;
+	struct api_call *c = e->call;
+	const struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, e->id, NULL);
+
+	if (sb)
+		reply_created(c, sb);
+	else
+		problem_reply(c, &(struct err){ EPIPE, "the sandbox ended at once" });
+}
+
+static void created(void *user, struct sandbox *sb, const struct err *err)
+{
+	struct api_call *c = user;
+	struct sandbox_info info;
+	struct equipping *e;
+
+	if (err)
+		return problem_reply(c, err);
+	sandbox_info(sb, &info);
+	e = info.grant[0] ? arena_alloc(http_arena(c->http), sizeof(*e)) : NULL;
+	if (!e)
+		return reply_created(c, sb);
+	e->call = c;
+	(void)str_copy(e->id, sizeof(e->id), info.id);
+	bridges_settle(c->api->deps.bridges, e->id, equipped, e);
 }
 
 /* False: answered. */

@@ -97,6 +97,9 @@ struct config {
 	const char *skills_dir;       /* NULL: "skills" in state_dir */
 	const char *mcp_servers_file; /* NULL: none */
 	uint64_t mcp_call_timeout_ms, mcp_approval_timeout_ms;
+	bool mcp_code_mode;     /* sandboxes of MCP's clients may call others' tools */
+	uint32_t mcp_box_calls; /* of programs in one sandbox, in an hour */
+	uint64_t mcp_box_bytes; /* the same, both ways */
 	uint64_t image_max_bytes;
 	struct limits limits; /* of a sandbox that asks for nothing else */
 	/* every user that has no other ones; 0: no limit */

@@ -4,6 +4,7 @@
 #include "daemon/skills_open.h"
 #include "mcp/server.h"
 #include "mcpc/servers.h"
+#include "tools/bridge.h"
 #include "tools/skills.h"
 #include "tools/toolbox.h"
 
@@ -28,6 +29,16 @@ static int open_servers(struct toolset *t, const struct toolset_deps *deps, stru
 	return servers_open(deps->config, &servers, deps->servers_json, &t->servers, err);
 }
 
+static int open_bridges(struct toolset *t, const struct toolset_deps *deps, struct err *err)
+{
+	const struct bridges_deps bridges = { .loop = deps->loop,
+					      .config = deps->config,
+					      .sandboxes = deps->sandboxes,
+					      .servers = t->servers };
+
+	return t->servers ? bridges_create(&bridges, &t->bridges, err) : 0;
+}
+
 int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err *err)
 {
 	const struct app_extras *extras = deps->extras;
@@ -44,7 +55,10 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 				.fixtures = extras ? extras->fixtures : NULL };
 	int r = open_servers(t, deps, err);
 
+	if (r == 0)
+		r = open_bridges(t, deps, err);
 	tools.servers = t->servers;
+	tools.bridges = t->bridges;
 	if (r == 0)
 		r = skills_open(deps->loop, deps->config, &t->skills, err);
 
@@ -77,5 +91,6 @@ void toolset_close(struct toolset *t)
 	t->mcp = mcp_server_free(t->mcp);
 	t->tools = tools_free(t->tools);
 	t->skills = skills_free(t->skills);
+	t->bridges = bridges_free(t->bridges);
 	t->servers = mcpc_servers_free(t->servers);
 }

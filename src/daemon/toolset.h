@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 struct api_door;
+struct bridges;
 struct config;
 struct err;
 struct loop;
@@ -44,6 +45,7 @@ struct toolset_deps { /* borrowed */
 struct toolset { /* owned; zeroed is closed */
 	struct skills *skills;
 	struct mcpc_servers *servers;
+	struct bridges *bridges; /* NULL without servers */
 	struct tools *tools;
 	struct mcp_server *mcp;
 };

@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "config/config.h"
 #include "sandbox/sandbox.h"
+#include "tools/bridge.h"
 #include "tools/impl.h"
 
 static void run(struct tool_call *t)
@@ -136,6 +138,19 @@ static void use(struct tool_call *t, struct sandbox *sb)
 
 /* ---- one's own ---- */
 
+/* Its programs find the tools that they may call, or will not. */
+static void equipped(void *user)
+{
+	struct tool_call *t = user;
+	struct sandbox *sb = tool_find_box(t);
+
+	if (t->is_cancelled)
+		return cancelled(t);
+	if (!sb)
+		return tool_fail(t, "the sandbox '%s' ended at once", t->box_id);
+	use(t, sb);
+}
+
 static void made(void *user, struct sandbox *sb, const struct err *err)
 {
 	struct tool_call *t = user;
@@ -148,7 +163,10 @@ static void made(void *user, struct sandbox *sb, const struct err *err)
 	sandbox_info(sb, &info);
 	t->is_new_box = !info.is_existing;
 	t->is_cold = t->is_new_box && !info.warm;
-	use(t, sb);
+	if (!info.grant[0])
+		return use(t, sb);
+	tool_set_box(t, sb);
+	bridges_settle(t->all->deps.bridges, info.id, equipped, t);
 }
 
 static void make(struct tool_call *t)
@@ -159,6 +177,7 @@ static void make(struct tool_call *t)
 		.name = t->home,
 		.get_or_create = true,
 		.template = "",
+		.grant = t->all->deps.bridges && t->all->deps.config->mcp_code_mode ? "true" : NULL,
 	};
 
 	if (t->is_cancelled)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "tools/tool.h"
 
+struct bridges;
 struct config;
 struct events;
 struct loop;
@@ -22,6 +23,7 @@ struct tools_deps { /* all borrowed, outlive the tools */
 	const struct store *store;
 	struct skills *skills;        /* NULL: there are none */
 	struct mcpc_servers *servers; /* others' tools; NULL: none */
+	struct bridges *bridges;      /* programs' way to them; NULL: none */
 	const struct secret *secret;  /* what addresses are signed with; NULL: none are given */
 	const struct tool_table *const *more; /* beside our own, ended by NULL; NULL: none */
 };

@@ -1,0 +1,208 @@
+/* A connection of a program in a box: lines in, lines out, and who waits for whom. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "tools/bridge_impl.h"
+#include "json/rpc.h"
+
+#define PIECE (64u << 10) /* bytes taken in a turn of the loop */
+
+void bridge_conn_close(struct bridge_conn *c)
+{
+	struct bridge *b = c->b;
+
+	LIST_FOREACH (&c->calls, call, struct bridge_call, node)
+		bridge_call_free(call);
+	b->waiting -= c->in.len;
+	b->out -= c->out.len;
+	b->n_conns--;
+	list_remove(&c->node);
+	c->io = loop_io_free(c->io);
+	c->fd = fd_close(c->fd);
+	buf_done(&c->in);
+	buf_done(&c->out);
+	free(c);
+}
+
+static bool has_line(const struct bridge_conn *c)
+{
+	return c->in.len > c->seen;
+}
+
+/* Nobody is asked for more while answers pile up or much is under way. */
+static bool may_read(const struct bridge_conn *c)
+{
+	return !c->is_over && !c->is_bad && !has_line(c) && c->b->out < BRIDGE_OUT_MAX &&
+	       c->b->n_calls < BRIDGE_CALLS_MAX;
+}
+
+static bool is_finished(const struct bridge_conn *c)
+{
+	return (c->is_over || c->is_bad) && !has_line(c) && c->out.len == 0 &&
+	       list_is_empty(&c->calls);
+}
+
+/* c may be gone afterwards. */
+static void update(struct bridge_conn *c)
+{
+	unsigned want = (may_read(c) ? LOOP_READ : 0u) | (c->out.len > 0 ? LOOP_WRITE : 0u);
+
+	if (is_finished(c) || loop_io_want(c->io, want) < 0)
+		bridge_conn_close(c);
+}
+
+static int flush(struct bridge_conn *c)
+{
+	while (c->out.len > 0) {
+		ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		buf_drop(&c->out, (size_t)n);
+		c->b->out -= (size_t)n;
+	}
+	return 0;
+}
+
+void bridge_conn_say(struct bridge_conn *c, struct buf *line)
+{
+	size_t before = c->out.len;
+
+	if (buf_append(&c->out, buf_str(line), line->len) < 0 || buf_putc(&c->out, '\n') < 0)
+		c->is_bad = true;
+	c->b->out += c->out.len - before;
+}
+
+/* The first line that is whole; false: there is none. A search begins where the last one ended. */
+static bool find_line(struct bridge_conn *c, size_t *ret_n)
+{
+	const char *end =
+		has_line(c) ? memchr(c->in.data + c->seen, '\n', c->in.len - c->seen) : NULL;
+
+	if (!end) {
+		c->seen = c->in.len;
+		return false;
+	}
+	*ret_n = (size_t)(end - c->in.data);
+	return true;
+}
+
+static void drop_input(struct bridge_conn *c)
+{
+	c->b->waiting -= c->in.len;
+	buf_clear(&c->in);
+	c->seen = 0;
+	c->is_bad = true;
+}
+
+static void take_lines(struct bridge_conn *c)
+{
+	size_t n;
+
+	while (!c->is_bad && c->b->n_calls < BRIDGE_CALLS_MAX && c->b->out < BRIDGE_OUT_MAX &&
+	       find_line(c, &n)) {
+		if (n > 0)
+			bridge_take(c, c->in.data, n);
+		buf_drop(&c->in, n + 1);
+		c->b->waiting -= n + 1;
+		c->seen = 0;
+	}
+	if (c->is_bad)
+		drop_input(c);
+}
+
+/* -errno: it is lost. */
+static int fill(struct bridge_conn *c)
+{
+	char piece[PIECE];
+	ssize_t n = recv(c->fd, piece, sizeof(piece), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0) {
+		c->is_over = true;
+		return 0;
+	}
+	if (buf_append(&c->in, piece, (size_t)n) < 0) {
+		bridge_refuse(c, NULL, RPC_INVALID, "the line is too long");
+		drop_input(c);
+		return 0;
+	}
+	c->b->waiting += (size_t)n;
+	if (c->b->waiting > BRIDGE_WAITING_MAX) {
+		bridge_refuse(c, NULL, RPC_INVALID, "too much is asked in lines that do not end");
+		drop_input(c);
+	}
+	return 0;
+}
+
+/* c may be gone afterwards. */
+static void go_on(struct bridge_conn *c)
+{
+	take_lines(c);
+	if (flush(c) < 0)
+		bridge_conn_close(c);
+	else
+		update(c);
+}
+
+static void on_io(void *user, unsigned events)
+{
+	struct bridge_conn *c = user;
+	struct bridge *b = c->b;
+	int r = 0;
+
+	if (may_read(c) && (events & LOOP_READ))
+		r = fill(c);
+	if (r < 0)
+		bridge_conn_close(c);
+	else
+		go_on(c);
+	bridge_go_on(b);
+}
+
+static bool is_reset(int fd)
+{
+	socklen_t size = sizeof(int);
+	int code = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) < 0 || code != 0;
+}
+
+void bridge_look(struct bridge *b)
+{
+	LIST_FOREACH (&b->conns, c, struct bridge_conn, node)
+		if (!list_is_empty(&c->calls) && is_reset(c->fd))
+			bridge_conn_close(c);
+	bridge_go_on(b);
+}
+
+void bridge_go_on(struct bridge *b)
+{
+	LIST_FOREACH (&b->conns, c, struct bridge_conn, node)
+		go_on(c);
+}
+
+void bridge_conn_open(struct bridge *b, int fd)
+{
+	struct bridge_conn *c = b->n_conns < BRIDGE_CONNS_MAX ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c) {
+		(void)fd_close(fd);
+		return;
+	}
+	c->b = b;
+	c->fd = fd;
+	list_init(&c->calls);
+	buf_init(&c->in, BRIDGE_LINE_MAX);
+	list_push_back(&b->conns, &c->node);
+	b->n_conns++;
+	if (loop_io_create(b->all->deps.loop, fd, on_io, c, &c->io) < 0)
+		bridge_conn_close(c);
+	else
+		update(c);
+}
