@@ -200,7 +200,7 @@ const struct route_body body_execution = {
 
 static const struct jv_field context_fields[] = {
 	FIELD("language", STRING, body_context, language, .flags = JV_NULLABLE, .max = 32,
-	      .help = "python (the default), javascript, typescript or bash"),
+	      .help = "python (the default), javascript, typescript, bash, r or java"),
 	CONTEXT_FIELDS,
 };
 const struct route_body body_context = {

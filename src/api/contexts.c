@@ -93,7 +93,8 @@ void api_context_create(struct api_call *c)
 	enum context_language language = CONTEXT_PYTHON;
 
 	if (body->language && context_language_from(body->language, &language) < 0)
-		return problem_field(c, "language", "want python, javascript, typescript or bash");
+		return problem_field(c, "language",
+				     "want python, javascript, typescript, bash, r or java");
 	create(c, language);
 }
 

@@ -22,7 +22,7 @@
 #define LANGUAGE                                                                                  \
 	{                                                                                         \
 		.name = "language", .letter = 'l', .type = OPT_TEXT, .arg = "NAME",               \
-		.help = "python, javascript, typescript or bash (python)", .offset = AT(language) \
+		.help = "python, javascript, typescript, bash, r or java (python)", .offset = AT(language) \
 	}
 #define TIMEOUT                                                                                 \
 	{                                                                                       \

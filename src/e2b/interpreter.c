@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include "api/call.h"
 #include "api/problem.h"
@@ -44,13 +43,10 @@ bool code_language(struct api_call *c, const char *name, enum context_language *
 	*ret = CONTEXT_PYTHON;
 	if (!name || !name[0] || context_language_from(name, ret) == 0)
 		return true;
-	if (strcasecmp(name, "r") == 0 || strcasecmp(name, "java") == 0)
-		problem_status(c, 400, "%s is not available in this template", name);
-	else
-		problem_status(c, 400,
-			       "'%.32s' is no language of this interpreter: want python, "
-			       "javascript, typescript or bash",
-			       name);
+	problem_status(c, 400,
+		       "'%.32s' is no language of this interpreter: want python, javascript, "
+		       "typescript, bash, r or java",
+		       name);
 	return false;
 }
 

@@ -134,10 +134,19 @@ static void fail(struct context *c, const char *fmt, ...)
 	context_lose_runs(c, c->reason);
 }
 
-static void set_death(const struct exec_info *info, char *text, size_t size)
+#define EXIT_NOT_FOUND 127 /* of a shell */
+
+static void set_death(const struct context *c, const struct exec_info *info, char *text,
+		      size_t size)
 {
 	const char *why = info->flags & EXECUTION_OOM_KILLED ? " (out of memory)" : "";
+	const char *program = context_program(c->language);
 
+	if (c->is_waiting && program && info->exit_code == EXIT_NOT_FOUND) {
+		(void)str_format(text, size, "%s is not available in this template: it has no %s",
+				 context_language_name(c->language), program);
+		return;
+	}
 	if (info->state != EXECUTION_EXITED)
 		(void)str_format(text, size, "%.200s", info->reason);
 	else if (info->signal)
@@ -149,15 +158,17 @@ static void set_death(const struct exec_info *info, char *text, size_t size)
 }
 
 static void start(struct context *c);
+static void fail_start(struct context *c, const struct err *err);
 
 static void on_ended(void *user, struct execution *x)
 {
 	struct context *c = context_ref(user);
 	char why[SANDBOX_TEXT_MAX + 1];
+	struct err err = { 0 };
 	struct exec_info info;
 
 	exec_info(x, &info);
-	set_death(&info, why, sizeof(why));
+	set_death(c, &info, why, sizeof(why));
 	c->wait = NULL;
 	context_pump(c); /* its last words */
 	unfollow(c);
@@ -165,6 +176,9 @@ static void on_ended(void *user, struct execution *x)
 		leave(c);
 	} else if (c->is_restarting && sandbox_check_usable(c->sb, NULL) == 0) {
 		start(c);
+	} else if (c->is_waiting) {
+		(void)err_set(&err, EINVAL, "%s", why);
+		fail_start(c, &err);
 	} else {
 		c->is_restarting = false;
 		fail(c, "%s", why);
@@ -195,8 +209,8 @@ int context_follow(struct context *c, struct execution *x)
 /* A new one leaves nothing behind; one that was there stays, failed, and may be tried again. */
 static void fail_start(struct context *c, const struct err *err)
 {
-	c->is_restarting = false;
-	if (c->execution_id[0] != '\0') {
+	c->is_restarting = c->is_waiting = false;
+	if (!c->is_new) {
 		fail(c, "%.200s", err->text);
 		return;
 	}
@@ -222,11 +236,21 @@ static void take_start(struct context *c, struct execution *x, struct err *err)
 	}
 }
 
+void context_started(struct context *c)
+{
+	bool is_first = c->is_new;
+
+	c->is_new = c->is_restarting = c->is_waiting = false;
+	context_set_state(c, CONTEXT_IDLE);
+	announce_context(c->sb, c, is_first ? "context.created" : "context.restarted", "");
+	tell_start(c, NULL);
+	context_next(c);
+}
+
 static void on_started(void *user, struct execution *x, const struct err *why)
 {
 	struct context *c = context_ref(user);
 	struct err err = why ? *why : (struct err){ 0 };
-	bool is_first = c->execution_id[0] == '\0';
 
 	c->is_starting = false;
 	if (x)
@@ -235,12 +259,11 @@ static void on_started(void *user, struct execution *x, const struct err *why)
 		leave(c);
 	} else if (err.code) {
 		fail_start(c, &err);
+	} else if (context_program(c->language)) {
+		c->is_waiting = true;
+		context_expect_mark(c);
 	} else {
-		c->is_restarting = false;
-		context_set_state(c, CONTEXT_IDLE);
-		announce_context(c->sb, c, is_first ? "context.created" : "context.restarted", "");
-		tell_start(c, NULL);
-		context_next(c);
+		context_started(c);
 	}
 	context_unref(c);
 }
@@ -347,6 +370,7 @@ void context_create(struct sandbox *sb, const struct context_request *req, conte
 	(void)str_copy(c->cwd, sizeof(c->cwd), req->cwd);
 	c->language = req->language;
 	c->created_ms = wall_ms(sb->all);
+	c->is_new = true;
 	c->cb = cb;
 	c->user = user;
 	r = context_env_keep(c);

@@ -27,6 +27,8 @@ enum context_language {
 	CONTEXT_JAVASCRIPT,
 	CONTEXT_TYPESCRIPT,
 	CONTEXT_BASH,
+	CONTEXT_R,
+	CONTEXT_JAVA,
 	CONTEXT_LANGUAGE_COUNT
 };
 const char *context_language_name(enum context_language l);

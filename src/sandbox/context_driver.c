@@ -20,29 +20,61 @@
 EMBED(context_driver_python, "sandbox/drivers/context.py");
 EMBED(context_driver_node, "sandbox/drivers/context.js");
 EMBED(context_driver_bash, "sandbox/drivers/context.sh");
+EMBED(context_driver_r, "sandbox/drivers/context.R");
+EMBED(context_driver_java, "sandbox/drivers/Context.java");
 
-static const struct {
-	const char *interpreter; /* as exec_request.language; NULL: argv below */
-	const char *driver;
+/* $1 is the driver. Requests come by descriptor 9: what runs finds an empty standard input. */
+static const char run_r[] = "exec 9<&0 8<<END </dev/null\n"
+			    "$1\n"
+			    "END\n"
+			    "exec Rscript --vanilla /dev/fd/8";
+/* Java reads its source from a file alone. It fits into the smallest box, threads and all. */
+static const char run_java[] =
+	"command -v java >/dev/null || exit 127\n"
+	"d=$(mktemp -d) && printf %s \"$1\" >\"$d/Context.java\" || exit 1\n"
+	"exec java -Xmx96m -Xss512k -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+	"-XX:CICompilerCount=1 -XX:ReservedCodeCacheSize=24m -XX:-UsePerfData "
+	"--add-opens java.base/java.util=ALL-UNNAMED "
+	"\"$d/Context.java\" \"$d/Context.java\" \"$d\"";
+
+static const struct language {
+	const char *interpreter; /* as exec_request.language; NULL: argv */
+	const char *code;
+	const char *argv[7];
+	const char *program; /* as context_program() */
 } languages[CONTEXT_LANGUAGE_COUNT] = {
-	[CONTEXT_PYTHON] = { "python", context_driver_python },
-	[CONTEXT_JAVASCRIPT] = { "javascript", context_driver_node },
-	[CONTEXT_TYPESCRIPT] = { "javascript", context_driver_node },
-	[CONTEXT_BASH] = { NULL, context_driver_bash },
+	[CONTEXT_PYTHON] = { "python", context_driver_python, { NULL }, NULL },
+	[CONTEXT_JAVASCRIPT] = { "javascript", context_driver_node, { NULL }, NULL },
+	[CONTEXT_TYPESCRIPT] = { "javascript", context_driver_node, { NULL }, NULL },
+	[CONTEXT_BASH] = { NULL,
+			   NULL,
+			   { "/bin/bash", "--noprofile", "--norc", "-c", context_driver_bash,
+			     "bash" },
+			   NULL },
+	[CONTEXT_R] = { NULL, NULL, { "/bin/sh", "-c", run_r, "sh", context_driver_r }, "Rscript" },
+	[CONTEXT_JAVA] = { NULL,
+			   NULL,
+			   { "/bin/sh", "-c", run_java, "sh", context_driver_java },
+			   "java" },
 };
 
 void context_driver(enum context_language l, struct exec_request *req)
 {
-	static const char *const bash[] = { "/bin/bash", "--noprofile",       "--norc",
-					    "-c",        context_driver_bash, "bash" };
+	const struct language *row = &languages[l];
 
-	req->language = languages[l].interpreter;
-	if (languages[l].interpreter) {
-		req->code = languages[l].driver;
+	req->language = row->interpreter;
+	if (row->interpreter) {
+		req->code = row->code;
 		return;
 	}
-	req->argv = bash;
-	req->argc = sizeof(bash) / sizeof(bash[0]);
+	req->argv = row->argv;
+	while (row->argv[req->argc])
+		req->argc++;
+}
+
+const char *context_program(enum context_language l)
+{
+	return languages[l].program;
 }
 
 /* ---- content ---- */

@@ -46,6 +46,8 @@ struct context {
 	uint64_t runs;
 	uint64_t count; /* of runs that this interpreter has begun and ended */
 
+	bool is_new;        /* nobody has been told that it is there */
+	bool is_waiting;    /* for its interpreter to say that it is ready */
 	bool is_env_lost;   /* an earlier process knew it, and the store does not */
 	bool is_env_kept;   /* in the store */
 	bool is_deleted;    /* goes as soon as its interpreter has */
@@ -77,6 +79,8 @@ struct context *context_alloc(struct sandbox *sb);
 struct context *context_ref(struct context *c);
 void context_unref(struct context *c);
 void context_set_state(struct context *c, enum context_state s);
+/* Its interpreter is ready, where that takes a while. */
+void context_started(struct context *c);
 /* It has an execution: follows it. -ENOMEM. */
 int context_follow(struct context *c, struct execution *x);
 /* Ends the interpreter, and begins anew or goes, as is_restarting and is_deleted say. */
@@ -107,6 +111,9 @@ int context_env_write(const struct sandbox_pair *env, size_t n, struct buf *b);
 
 /* What runs the driver of a language. */
 void context_driver(enum context_language l, struct exec_request *req);
+/* What a template must have for it, and may not; NULL: what every one has. Such an interpreter
+ * takes a while: the context is there when it has said so. */
+const char *context_program(enum context_language l);
 /* The content of its execution's row: what is needed to find it again. JSON, owned; -ENOMEM. */
 int context_content(const struct context *c, char **ret);
 /* And back; -EINVAL for what is none. */

@@ -9,6 +9,8 @@ static const char *const languages[CONTEXT_LANGUAGE_COUNT] = {
 	[CONTEXT_JAVASCRIPT] = "javascript",
 	[CONTEXT_TYPESCRIPT] = "typescript",
 	[CONTEXT_BASH] = "bash",
+	[CONTEXT_R] = "r",
+	[CONTEXT_JAVA] = "java",
 };
 
 const char *context_language_name(enum context_language l)

@@ -293,6 +293,8 @@ static void marked(struct context *c, const char *data, size_t n)
 	c->is_unmarked = false;
 	context_set_deadline(c, 0);
 	context_frames_begin(&c->frames[0], "", 0);
+	if (c->is_waiting)
+		return context_started(c);
 	if (c->state == CONTEXT_BUSY)
 		context_set_state(c, CONTEXT_IDLE);
 	context_next(c);
@@ -374,6 +376,11 @@ void context_overdue(void *user)
 	struct context *c = user;
 
 	c->due_ms = 0;
+	if (c->is_waiting) { /* its end is the end of the start */
+		if (c->x)
+			(void)exec_cancel(c->x);
+		return;
+	}
 	if (c->run)
 		c->run->is_timed_out = true;
 	if (!c->is_overdue) {

@@ -2,6 +2,7 @@
 import base64
 import contextlib
 import importlib.util
+import shutil
 import sqlite3
 import threading
 import time
@@ -255,6 +256,68 @@ def test_typescript_runs_or_says_what_is_missing(node):
         assert "TypeScript is not available" in answer["error"]["value"], answer
         pytest.skip("no TypeScript on this machine")
     assert answer["results"][0]["json"] == ["q", 1]
+
+
+# --- R, Java ------------------------------------------------------------------------------------
+
+needs_r = pytest.mark.skipif(not shutil.which("Rscript"), reason="this machine has no R")
+needs_java = pytest.mark.skipif(not shutil.which("jshell"), reason="this machine has no JDK")
+
+
+@needs_r
+def test_r_keeps_its_state_and_shows_values_tables_and_plots(python):
+    r = Context(python, "R")
+    assert r.value["language"] == "r"
+    answer = r.run("x <- 20\ncat('hi\\n')\nmessage('oops')\nx + 1")
+    assert answer["stdout"] == "hi\n" and answer["stderr"] == "oops\n"
+    assert answer["results"] == [{"isMain": True, "text": "[1] 21"}]
+    assert r.value_of("x * 2; invisible(3); nchar('é😀')") == "[1] 2"
+    table = r.run("data.frame(a = 1:2, b = c('p', '<q>'))")["results"][0]
+    assert "a" in table["text"] and "<td>&lt;q&gt;</td>" in table["html"]
+    plot = r.run("plot(1:3)\nhist(c(1, 2, 2))")["results"]
+    assert [base64.b64decode(p["png"])[:4] for p in plot if "png" in p] == [b"\x89PNG"] * 2
+    error = r.run("f <- function(n) stop('no ', n)\nf(5)")["error"]
+    assert error["name"] == "simpleError" and error["value"] == "no 5" and "f(5)" in error["traceback"]
+    assert "unexpected end of input" in r.run("x <- ")["error"]["value"]
+    assert "careful" in r.run("warning('careful')")["stderr"]
+    assert r.run("readLines('stdin')")["results"] == [{"isMain": True, "text": "character(0)"}]
+    assert r.value_of("x") == "[1] 20"
+
+
+@needs_r
+def test_an_r_loop_is_interrupted_and_the_state_kept(python):
+    r = Context(python, "r")
+    r.run("x <- 5")
+    for code in ("while (TRUE) {}", "Sys.sleep(60)"):
+        answer = r.run(code, timeout=1)
+        assert answer["status"] == "timeout" and not answer["stateLost"], answer
+    assert r.value_of("x") == "[1] 5"
+
+
+@needs_java
+def test_java_keeps_its_state_in_the_smallest_box(python):
+    java = Context(python, "java")
+    answer = java.run('int x = 20; System.out.println("hi é"); System.err.println("oops"); x + 1', timeout=60)
+    assert answer["stdout"] == "hi é\n" and answer["stderr"] == "oops\n"
+    assert answer["results"] == [{"isMain": True, "text": "21"}]
+    assert java.value_of("int twice(int n) { return n * 2; }\ntwice(x)", timeout=60) == "40"
+    assert java.value_of("record P(String a) {}\nnew P(\"q\").a()", timeout=60) == '"q"'
+    assert java.value_of("List.of(1, 2).stream().map(n -> n + 1).toList()", timeout=60) == "[2, 3]"
+    error = java.run('throw new IllegalStateException("no");', timeout=60)["error"]
+    assert error["name"] == "java.lang.IllegalStateException" and error["value"] == "no"
+    assert java.run("String s = 5;", timeout=60)["error"]["name"] == "CompilationError"
+    assert "not complete" in java.run("int q =", timeout=60)["error"]["value"]
+    assert java.value_of("System.in.read()", timeout=60) == "-1"
+    assert java.run("for (;;) {}", timeout=2)["status"] == "timeout"
+    assert java.value_of("x", timeout=60) == "20"
+
+
+@pytest.mark.parametrize("language, program", [("r", "Rscript"), ("java", "java")])
+def test_a_language_that_the_template_lacks_is_named(python, language, program):
+    error = python.api.post(f"{python.path}/contexts", {"language": language, "env": {"PATH": "/nowhere"}})
+    assert error.must(400).json["error"]["message"] == \
+        f"{language} is not available in this template: it has no {program}"
+    assert python.api.get(f"{python.path}/contexts").must(200).json["items"] == []
 
 
 # --- shells --------------------------------------------------------------------------------------
@@ -540,6 +603,10 @@ def is_up(daemon):
     ("bash", 'echo "${ONE_RUN-none} ${HELD-none}"', "ONE_RUN=mine"),
     ("javascript", "console.log(process.env.ONE_RUN ?? 'none', process.env.HELD ?? 'none')",
      "process.env.ONE_RUN = 'mine'"),
+    pytest.param("r", "cat(Sys.getenv('ONE_RUN', 'none'), Sys.getenv('HELD', 'none')); cat('\\n')",
+                 "Sys.setenv(ONE_RUN = 'mine')", marks=needs_r),
+    pytest.param("java", 'System.out.println(System.getenv().getOrDefault("ONE_RUN", "none") + " " + '
+                 'System.getenv().getOrDefault("HELD", "none"))', "int unused = 1;", marks=needs_java),
 ])
 def test_variables_of_one_run_are_gone_with_it(request, api, python, language, show, change):
     box = request.getfixturevalue("node") if language == "javascript" else python
