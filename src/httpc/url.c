@@ -1,5 +1,6 @@
 #include "httpc/url.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
@@ -38,8 +39,11 @@ static bool is_given(CURLU *u, CURLUPart part)
 
 static bool is_loopback(const char *host)
 {
+	struct in_addr four;
+
+	/* by all of it: 127.0.0.1.example is a name like any other */
 	return strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-	       strncmp(host, "127.", 4) == 0;
+	       (strncmp(host, "127.", 4) == 0 && inet_pton(AF_INET, host, &four) == 1);
 }
 
 static int refuse(struct err *err, const char *text)

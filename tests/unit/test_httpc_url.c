@@ -41,6 +41,32 @@ static void addresses_are_taken_apart(void **state)
 	}
 }
 
+static void only_addresses_of_this_machine_are_loopback(void **state)
+{
+	static const struct {
+		const char *text;
+		bool loopback;
+	} rows[] = {
+		{ "http://127.0.0.1", true },
+		{ "http://127.1.2.3:80", true },
+		{ "http://LocalHost:1", true },
+		{ "http://[::1]", true },
+		{ "http://127.0.0.1.example", false },
+		{ "http://127.example", false },
+		{ "http://localhost.example", false },
+		{ "http://128.0.0.1", false },
+		{ "http://[::2]", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct url u;
+
+		assert_int_equal(url_parse(rows[i].text, &u, NULL), 0);
+		assert_int_equal(u.loopback, rows[i].loopback);
+	}
+}
+
 static void what_is_no_address_of_a_server_is_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -106,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_taken_apart),
+		cmocka_unit_test(only_addresses_of_this_machine_are_loopback),
 		cmocka_unit_test(what_is_no_address_of_a_server_is_refused),
 		cmocka_unit_test(a_socket_s_path_fits_whole_or_not_at_all),
 		cmocka_unit_test(what_a_target_must_not_hold_is_escaped),
