@@ -256,12 +256,13 @@ void mcp_tasks_update(struct mcp_request *q)
 {
 	const char *id = begin(q);
 	struct mcp_task *k = id ? find(q, id) : NULL;
-	struct jv answers = jv_get(q->params, "inputResponses");
+	struct jv answers;
 
 	if (!id)
 		return;
 	if (!k)
 		return unknown(q);
+	answers = jv_get(q->params, "inputResponses");
 	if (jv_kind(answers) != JV_OBJECT)
 		return mcp_fail(q, RPC_PARAMS, "inputResponses: want an object");
 	if (mcp_task_update(k, answers) < 0)
