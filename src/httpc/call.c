@@ -23,7 +23,7 @@ struct httpc_call {
 	char words[CURL_ERROR_SIZE];
 	CURLcode code;
 	int failed; /* what a callback returned */
-	bool checked, over;
+	bool has_head, checked, over;
 };
 
 /* --- what curl calls ----------------------------------------------------------------------- */
@@ -77,6 +77,21 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 		r = -EFBIG;
 	x->failed = r;
 	return r < 0 ? CURL_WRITEFUNC_ERROR : n;
+}
+
+/* Each line of the head; an empty one ends it, unless it was that of an interim answer. */
+static size_t on_header(char *line, size_t size, size_t n, void *user)
+{
+	struct httpc_call *x = user;
+
+	(void)size; /* always 1 */
+	if (n > 0 && (line[0] == '\r' || line[0] == '\n') && !x->has_head &&
+	    httpc_status(x) >= 200) {
+		x->has_head = true; /* what follows the body is none */
+		x->client->group->progress = true;
+		x->req.head(x->req.user);
+	}
+	return n;
 }
 
 static size_t on_read(char *dst, size_t size, size_t n, void *user)
@@ -180,6 +195,10 @@ static bool set_callbacks(struct httpc_call *x)
 
 	bad |= curl_easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, on_body);
 	bad |= curl_easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+	if (x->req.head) {
+		bad |= curl_easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);
+		bad |= curl_easy_setopt(x->easy, CURLOPT_HEADERDATA, x);
+	}
 	bad |= curl_easy_setopt(x->easy, CURLOPT_ERRORBUFFER, x->words);
 	bad |= curl_easy_setopt(x->easy, CURLOPT_PRIVATE, x);
 	bad |= curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);

@@ -53,6 +53,9 @@ struct httpc_request {
 	/* The body piece by piece instead: bytes put into dst, 0 at the end, or -errno. */
 	ssize_t (*read)(void *user, void *dst, size_t n);
 	int64_t read_size; /* of all of it; -1: not known */
+	/* The head of the answer is there, whatever it says; its body may take its time. May be
+	 * NULL. */
+	void (*head)(void *user);
 	/* The body of a successful answer as it comes: 0, -errno, or HTTPC_HOLD to get the same
 	 * bytes again after httpc_resume(). NULL: it is collected. */
 	int (*data)(void *user, const void *data, size_t n);

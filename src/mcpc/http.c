@@ -9,6 +9,7 @@
 #include "mcpc/http_impl.h"
 
 #define DELETE_MS 5000u
+#define GATE_MS 3000u /* for a server to say that it is listened to */
 
 static void http_free(struct mcpc_http *h)
 {
@@ -19,6 +20,7 @@ static void http_free(struct mcpc_http *h)
 	free(h->url);
 	free(h->server);
 	free(h->ca_file);
+	h->gate_timer = loop_timer_free(h->gate_timer);
 	free(h);
 }
 
@@ -75,38 +77,58 @@ static void http_forget(struct mcpc_transport *t, const char *id)
 	mcpc_http_leave(h);
 }
 
+/* What the server says by itself. Requests wait until it is heard: a server may ask something there
+ * before it answers one. */
 static void listen(struct mcpc_http *h)
 {
 	struct err err = { 0 };
 
-	if (h->ear || !h->version[0])
-		return;
+	h->wants_ear = false;
 	h->ear = mcpc_exchange_create(h, NULL, &err);
 	if (h->ear && mcpc_exchange_start(h->ear, &err) < 0)
 		mcpc_exchange_drop(h->ear);
 	if (err.code)
 		log_debug("mcpc", "the server is not listened to: %s", err.text);
+	h->gate = h->ear;
+	if (h->gate)
+		loop_timer_start(h->gate_timer, GATE_MS, 0);
 }
 
-void mcpc_http_open_gate(struct mcpc_http *h)
+static void start_held(struct mcpc_http *h, struct mcpc_exchange *x)
 {
-	struct err err;
+	struct err err = { 0 };
 
-	LIST_FOREACH (&h->all, x, struct mcpc_exchange, node) {
-		if (!x->is_held || x->is_over || h->gate)
-			continue;
-		x->is_held = false;
-		err = (struct err){ 0 };
-		if (mcpc_exchange_start(x, &err) == 0) {
-			h->gate = x->is_gate ? x : NULL; /* the next one */
-			continue;
-		}
-		x->is_over = true;
-		if (x->id)
-			h->base.events->failed(h->base.user, x->id, 0, "", 0, &err);
+	x->is_held = false;
+	if (mcpc_exchange_start(x, &err) == 0) {
+		h->gate = x->is_gate ? x : NULL; /* the next one */
+		return;
 	}
-	if (!h->gate)
+	x->is_over = true;
+	if (x->id)
+		h->base.events->failed(h->base.user, x->id, 0, "", 0, &err);
+}
+
+void mcpc_http_pass_gate(struct mcpc_http *h, const struct mcpc_exchange *x)
+{
+	if (h->gate != x || h->is_closed)
+		return;
+	mcpc_http_enter(h);
+	h->gate = NULL;
+	loop_timer_stop(h->gate_timer);
+	if (h->wants_ear && !x->is_first)
 		listen(h);
+	LIST_FOREACH (&h->all, held, struct mcpc_exchange, node)
+		if (held->is_held && !held->is_over && !h->gate && !h->is_closed)
+			start_held(h, held);
+	mcpc_http_leave(h);
+}
+
+static void gate_stuck(void *user)
+{
+	struct mcpc_http *h = user;
+
+	if (h->gate)
+		mcpc_http_pass_gate(h, h->gate);
 }
 
 static void http_agreed(struct mcpc_transport *t, const char *version)
@@ -120,6 +142,7 @@ static void http_agreed(struct mcpc_transport *t, const char *version)
 
 		mcpc_exchange_drop(old);
 	}
+	h->wants_ear = true;
 	if (!h->gate)
 		listen(h);
 }
@@ -225,6 +248,8 @@ int mcpc_http_create(const struct mcpc_http_options *o, struct mcpc_transport **
 		r = err_sys(err, ENOMEM, "MCP transport");
 	else
 		r = copy_headers(h, o->headers, err);
+	if (r == 0 && loop_timer_create(h->loop, gate_stuck, h, &h->gate_timer) < 0)
+		r = err_sys(err, ENOMEM, "MCP transport");
 	if (r < 0) {
 		http_free(h);
 		return r;

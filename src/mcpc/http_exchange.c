@@ -47,11 +47,7 @@ void mcpc_exchange_drop(struct mcpc_exchange *x)
 		loop_timer_stop(x->timer);
 	if (h->ear == x)
 		h->ear = NULL;
-	if (h->gate == x) {
-		h->gate = NULL;
-		if (!h->is_closed)
-			mcpc_http_open_gate(h);
-	}
+	mcpc_http_pass_gate(h, x);
 	mcpc_http_leave(h);
 }
 
@@ -176,6 +172,8 @@ static void on_data(void *user, const struct courier_answer *a, const void *data
 
 	mcpc_http_enter(h);
 	take_head(x, a);
+	if (!x->body) /* whatever it says from now on is heard */
+		mcpc_http_pass_gate(h, x);
 	if (x->is_stream) {
 		r = sse_reader_feed(&x->sse, data, n, on_event, x);
 		if (x->sse.last_id[0])

@@ -26,8 +26,10 @@ struct mcpc_http {
 	char version[HTTP_VERSION_MAX];     /* that was agreed on in the legacy era; "" */
 	struct list all;                    /* struct mcpc_exchange */
 	struct mcpc_exchange *gate; /* a step of the handshake: all others wait until it is done */
-	struct mcpc_exchange *ear;  /* what the server says by itself; NULL: is not listened to */
-	unsigned busy;              /* callbacks on the stack: nothing is freed under them */
+	struct loop_timer *gate_timer; /* owned: of a server that does not say that it is heard */
+	bool wants_ear;
+	struct mcpc_exchange *ear; /* what the server says by itself; NULL: is not listened to */
+	unsigned busy;             /* callbacks on the stack: nothing is freed under them */
 	bool is_closed;
 };
 
@@ -63,6 +65,9 @@ struct mcpc_exchange {
 void mcpc_http_enter(struct mcpc_http *h);
 void mcpc_http_leave(struct mcpc_http *h); /* h may be gone afterwards */
 
+/* What was held behind this goes now, and the server is heard from now on. */
+void mcpc_http_pass_gate(struct mcpc_http *h, const struct mcpc_exchange *x);
+
 /* ---- http_exchange.c ---- */
 
 struct mcpc_exchange *mcpc_exchange_create(struct mcpc_http *h, const struct mcpc_send *m,
@@ -70,8 +75,6 @@ struct mcpc_exchange *mcpc_exchange_create(struct mcpc_http *h, const struct mcp
 int mcpc_exchange_start(struct mcpc_exchange *x, struct err *err);
 void mcpc_exchange_drop(struct mcpc_exchange *x); /* freed by mcpc_http_leave() */
 void mcpc_exchange_free(struct mcpc_exchange *x);
-/* The gate is passed, or its exchange is gone: what was held goes, and the server is heard. */
-void mcpc_http_open_gate(struct mcpc_http *h);
 
 /* ---- http_head.c ---- */
 

@@ -34,6 +34,27 @@ struct courier {
 
 /* ---- on a thread ---- */
 
+static void speak_up(struct courier *c, struct courier_job *j)
+{
+	if (list_is_empty(&j->speaks))
+		list_push_back(&c->speaking, &j->speaks);
+}
+
+static void on_head(void *user)
+{
+	struct courier_job *j = user;
+	struct courier *c = j->courier;
+
+	courier_job_take_head(j);
+	if (j->answer.status >= 300)
+		return; /* it is told at the end, with the rest */
+	pthread_mutex_lock(&c->lock);
+	j->has_begun = true;
+	speak_up(c, j);
+	pthread_mutex_unlock(&c->lock);
+	loop_wake_send(c->wake);
+}
+
 /* Bytes of the body: they wait for the loop. */
 static int on_data(void *user, const void *data, size_t n)
 {
@@ -41,12 +62,11 @@ static int on_data(void *user, const void *data, size_t n)
 	struct courier *c = j->courier;
 	int r;
 
-	courier_job_take_head(j);
 	pthread_mutex_lock(&c->lock);
 	j->is_held = j->piece.len >= COURIER_PIECE_MAX;
 	r = j->is_held ? HTTPC_HOLD : buf_append(&j->piece, data, n);
-	if (r == 0 && list_is_empty(&j->speaks))
-		list_push_back(&c->speaking, &j->speaks);
+	if (r == 0)
+		speak_up(c, j);
 	pthread_mutex_unlock(&c->lock);
 	loop_wake_send(c->wake);
 	return r;
@@ -64,6 +84,7 @@ static int begin(struct courier *c, struct courier_job *j)
 				     .type = j->type,
 				     .body = j->body,
 				     .body_len = j->body_len,
+				     .head = j->data ? on_head : NULL,
 				     .data = j->data ? on_data : NULL,
 				     .user = j,
 				     .max = j->max,
@@ -173,10 +194,12 @@ static void end_span(struct courier_job *j)
 static void speak(struct courier *c, struct courier_job *j)
 {
 	_cleanup_(buf_done) struct buf piece = { 0 };
-	bool was_held;
+	bool was_held, has_begun;
 
 	pthread_mutex_lock(&c->lock);
 	list_remove(&j->speaks);
+	has_begun = j->has_begun;
+	j->has_begun = false;
 	piece = j->piece;
 	j->piece = (struct buf){ 0 };
 	was_held = j->is_held;
@@ -186,6 +209,8 @@ static void speak(struct courier *c, struct courier_job *j)
 		atomic_store(&j->goes_on, true);
 		(void)eventfd_write(c->bell, 1);
 	}
+	if (has_begun && !atomic_load(&j->is_cancelled))
+		j->data(j->user, &j->answer, "", 0);
 	if (piece.len > 0 && !atomic_load(&j->is_cancelled))
 		j->data(j->user, &j->answer, piece.data, piece.len);
 }

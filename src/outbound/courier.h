@@ -38,8 +38,9 @@ struct courier_request { /* copied */
 	const void *body;           /* NULL: none */
 	size_t body_len;
 	size_t max; /* bytes of the answer; above, it has failed */
-	/* The body of a 2xx answer as it comes, on the loop; all that is set in the answer yet are
-	 * its status and headers. NULL: it is collected. */
+	/* The body of a 2xx answer as it comes, on the loop, and before that once without bytes:
+	 * its head is there. All that is set in the answer yet are its status and headers. NULL:
+	 * it is collected. */
 	void (*data)(void *user, const struct courier_answer *a, const void *data, size_t n);
 	uint32_t timeout_ms;
 	uint32_t stall_ms;                 /* see httpc/httpc.h */

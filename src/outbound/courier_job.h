@@ -29,6 +29,7 @@ struct courier_job {
 	struct list speaks; /* among those whose piece is to be told */
 	struct buf piece;
 	bool is_held;
+	bool has_begun; /* the head is to be told */
 	/* The thread's, until it is handed over; head and status once data has begun. */
 	struct httpc *client;
 	struct httpc_call *call;

@@ -172,6 +172,7 @@ static void heard(void *user, const struct courier_answer *a, const void *data, 
 {
 	struct rig *g = user;
 
+	assert_int_equal(n == 0, g->status == 0); /* the head comes once, and first */
 	g->status = a->status;
 	assert_int_equal(str_copy(g->header, sizeof(g->header), a->headers[0]), 0);
 	assert_int_equal(buf_append(&g->heard, data, n), 0);
