@@ -42,15 +42,24 @@ static bool may_read(const struct bridge_conn *c)
 
 static bool is_finished(const struct bridge_conn *c)
 {
-	return (c->is_over || c->is_bad) && !has_line(c) && c->out.len == 0 &&
-	       list_is_empty(&c->calls);
+	return c->is_over && !has_line(c) && c->out.len == 0 && list_is_empty(&c->calls);
+}
+
+/* Of one that is refused: all is said, and what it still sends is dropped until it has heard it. To
+ * close at once would take back what was said. */
+static bool is_draining(const struct bridge_conn *c)
+{
+	return c->is_bad && !c->is_over && c->out.len == 0 && list_is_empty(&c->calls);
 }
 
 /* c may be gone afterwards. */
 static void update(struct bridge_conn *c)
 {
-	unsigned want = (may_read(c) ? LOOP_READ : 0u) | (c->out.len > 0 ? LOOP_WRITE : 0u);
+	unsigned want = (may_read(c) || is_draining(c) ? LOOP_READ : 0u) |
+			(c->out.len > 0 ? LOOP_WRITE : 0u);
 
+	if (is_draining(c))
+		(void)shutdown(c->fd, SHUT_WR);
 	if (is_finished(c) || loop_io_want(c->io, want) < 0)
 		bridge_conn_close(c);
 }
@@ -123,10 +132,10 @@ static int fill(struct bridge_conn *c)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0) {
+	if (n == 0)
 		c->is_over = true;
+	if (n == 0 || c->is_bad)
 		return 0;
-	}
 	if (buf_append(&c->in, piece, (size_t)n) < 0) {
 		bridge_refuse(c, NULL, RPC_INVALID, "the line is too long");
 		drop_input(c);
@@ -156,7 +165,7 @@ static void on_io(void *user, unsigned events)
 	struct bridge *b = c->b;
 	int r = 0;
 
-	if (may_read(c) && (events & LOOP_READ))
+	if ((may_read(c) || is_draining(c)) && (events & LOOP_READ))
 		r = fill(c);
 	if (r < 0)
 		bridge_conn_close(c);

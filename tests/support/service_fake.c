@@ -122,6 +122,7 @@ void sandbox_info(const struct sandbox *sb, struct sandbox_info *ret)
 		.runtime = sb->template,
 		.reason = "",
 		.box_id = "",
+		.grant = "",
 		.state = sb->state,
 		.is_existing = sb->is_existing,
 		.warm = true,
