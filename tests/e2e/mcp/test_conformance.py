@@ -1,43 +1,70 @@
-"""The protocol's own conformance suite, both revisions: each scenario that is scored passes, and so do the others
-that it runs, with no check left out."""
+"""The protocol's own conformance suite, both revisions, both sides: each scenario that is scored passes, and so do the
+others that it runs but for those named here, with no check left out."""
 import pytest
 
 from support import mcp
+from support.daemon import BUILD
 
 REVISIONS = (mcp.LEGACY, mcp.MODERN)
 
-# The suite's own comments say why: it has no way yet to look at these.
-UNTESTED = {"tasks-status-notifications"}
+# Never scored. The first is empty in this version of the suite; the others are extensions of authorization that this
+# client does not speak.
+UNSPOKEN = {"tasks-status-notifications", "auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce",
+            "auth/wif-jwt-bearer"}
+SKILLS = ["sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory"]
 
 
 def scenarios(side):
     if not mcp.has_clients():
         return [pytest.param("", "", marks=pytest.mark.skip("the suite is not installed"))]
-    return [(revision, name) for revision in REVISIONS for name in mcp.scenarios(side, revision)]
+    return [(revision, name) for revision in REVISIONS for name in mcp.scenarios(side, revision) if name not in UNSPOKEN]
+
+
+def all_checks(side, folders, *args):
+    """What the suite found, once for each revision."""
+    return {revision: mcp.suite(side, revision, folders.mktemp("suite"), *args) for revision in REVISIONS}
+
+
+def judge(side, checks, folder, revision, name, *args):
+    """Some scenarios wait for half a second and no longer: who failed among the others is looked at alone."""
+    found = checks[revision][name]
+    if mcp.faults(found):
+        found = mcp.suite(side, revision, folder, *args, "--scenario", name, "--force")[name]
+    assert mcp.faults(found) == []
+    assert any(check["status"] == "SUCCESS" for check in found), found
 
 
 @pytest.fixture(scope="session")
-def server_checks(fixtures, tmp_path_factory):
-    """All that the suite asks of a server, once for each revision."""
-    return {revision: mcp.suite("server", revision, tmp_path_factory.mktemp("suite"), "--url", fixtures.url)
-            for revision in REVISIONS}
+def as_server(fixtures):
+    return "--url", fixtures.url
 
 
-def alone(fixtures, folder, revision, name):
-    return mcp.suite("server", revision, folder, "--url", fixtures.url, "--scenario", name, "--force")[name]
+@pytest.fixture(scope="session")
+def as_client(clients):
+    return "--command", str(BUILD / "tests/mcp/client/mcp-conformance-client"), "--timeout", "60000"
+
+
+@pytest.fixture(scope="session")
+def server_checks(as_server, tmp_path_factory):
+    return all_checks("server", tmp_path_factory, *as_server)
+
+
+@pytest.fixture(scope="session")
+def client_checks(as_client, tmp_path_factory):
+    return all_checks("client", tmp_path_factory, *as_client)
 
 
 @pytest.mark.parametrize("revision,name", scenarios("server"))
-def test_a_scenario_of_servers_passes(fixtures, server_checks, tmp_path, revision, name):
-    checks = server_checks[revision][name]
-    # Some scenarios wait for half a second and no longer: who failed among the others is looked at alone.
-    if mcp.faults(checks):
-        checks = alone(fixtures, tmp_path, revision, name)
-    assert name in UNTESTED or mcp.faults(checks) == []
-    assert checks
+def test_a_scenario_of_servers_passes(as_server, server_checks, tmp_path, revision, name):
+    judge("server", server_checks, tmp_path, revision, name, *as_server)
 
 
-@pytest.mark.parametrize("name", ["sep-2640-skills-enumeration", "sep-2640-skills-manifest",
-                                  "sep-2640-skills-directory"])
-def test_a_scenario_of_skills_passes(fixtures, tmp_path, name):
-    assert mcp.faults(alone(fixtures, tmp_path, mcp.MODERN, name)) == []
+@pytest.mark.parametrize("name", SKILLS)
+def test_a_scenario_of_skills_passes(as_server, tmp_path, name):
+    found = mcp.suite("server", mcp.MODERN, tmp_path, *as_server, "--scenario", name, "--force")
+    assert mcp.faults(found[name]) == []
+
+
+@pytest.mark.parametrize("revision,name", scenarios("client"))
+def test_a_scenario_of_clients_passes(as_client, client_checks, tmp_path, revision, name):
+    judge("client", client_checks, tmp_path, revision, name, *as_client)
