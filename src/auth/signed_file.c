@@ -35,30 +35,3 @@ bool signed_file_is(const struct secret *secret, const struct signed_file *s, co
 	return strlen(text) == SIGNED_FILE_SIZE - 1 && signed_file_make(secret, s, right) == 0 &&
 	       secret_bytes_equal(right, text, SIGNED_FILE_SIZE);
 }
-
-static int put_path(struct buf *b, const char *path)
-{
-	for (; *path; path++) {
-		bool is_plain = (*path >= '0' && *path <= '9') || (*path >= 'a' && *path <= 'z') ||
-				(*path >= 'A' && *path <= 'Z') || strchr("/-._~", *path);
-		int r = buf_printf(b, is_plain ? "%c" : "%%%02X", (unsigned char)*path);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-int signed_file_url(const struct secret *secret, const char *base, const struct signed_file *s,
-		    struct buf *ret)
-{
-	char signature[SIGNED_FILE_SIZE];
-	int r = s->path[0] == '/' ? signed_file_make(secret, s, signature) : -EINVAL;
-
-	if (r == 0)
-		r = buf_printf(ret, "%s/api/v1/sandboxes/%s/files", base, s->sandbox_id);
-	if (r == 0)
-		r = put_path(ret, s->path);
-	return r < 0 ? r
-		     : buf_printf(ret, "?expires=%" PRId64 "&signature=%s", s->expires, signature);
-}

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct buf;
 struct secret;
 
 #define SIGNED_FILE_SIZE 65             /* of a signature, with its NUL */
@@ -23,7 +22,3 @@ int signed_file_make(const struct secret *secret, const struct signed_file *s,
 		     char ret[SIGNED_FILE_SIZE]);
 /* In constant time. Whether it is still good is another question. */
 bool signed_file_is(const struct secret *secret, const struct signed_file *s, const char *text);
-/* The whole address, appended: base is "http://HOST". The same errors; -EINVAL also for a path that
- * is not absolute. */
-int signed_file_url(const struct secret *secret, const char *base, const struct signed_file *s,
-		    struct buf *ret);

@@ -8,8 +8,6 @@
 
 #include "auth/box_token.h"
 #include "auth/signed_file.h"
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "crypto/secret.h"
 
 #define ID "abcdefghij0123456789"
@@ -86,20 +84,6 @@ static void an_address_is_signed_for_one_file_method_and_time(void **state)
 	assert_int_equal(signed_file_make(NULL, FILE_OF(ID, PATH, false, 7), text), -EINVAL);
 }
 
-static void an_address_holds_any_path(void **state)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	assert_int_equal(signed_file_url(*state, "http://h", FILE_OF(ID, "a", false, 7), &b),
-			 -EINVAL);
-	assert_int_equal(signed_file_url(*state, "http://h:1",
-					 FILE_OF(ID, "/w/a b?c#%\xc3\xa9&d", false, 7), &b),
-			 0);
-	assert_non_null(strstr(buf_str(&b),
-			       "http://h:1/api/v1/sandboxes/" ID
-			       "/files/w/a%20b%3Fc%23%25%C3%A9%26d?expires=7&signature="));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,7 +91,6 @@ int main(void)
 		cmocka_unit_test(another_secret_makes_other_tokens),
 		cmocka_unit_test(without_a_secret_no_token_is_good),
 		cmocka_unit_test(an_address_is_signed_for_one_file_method_and_time),
-		cmocka_unit_test(an_address_holds_any_path),
 	};
 
 	return cmocka_run_group_tests(tests, open_secret, close_secret);

@@ -7,6 +7,7 @@ import urllib.parse
 import pytest
 
 from support.daemon import Daemon, until
+from support.mcp import Modern, RpcError
 
 SESSIONS = "/api/sessions"
 NAMES = (f"chat-{n}" for n in itertools.count())
@@ -273,65 +274,41 @@ def test_the_token_ends_with_its_sandbox(api, anna, session):
 
 # --- by MCP ----------------------------------------------------------------------------------------
 
-VERSION = "2026-07-28"
-META = {"io.modelcontextprotocol/protocolVersion": VERSION, "io.modelcontextprotocol/clientCapabilities": {}}
+def peer_of(daemon, given, path=None):
+    return Modern(daemon, key=token_of(given), path=path or urllib.parse.urlsplit(given["mcp_url"]).path)
 
 
-def mcp(client, url, headers, method, name=None, **params):
-    """One request of the modern era: its status and its answer."""
-    connection = client.connect()
-    path = urllib.parse.urlsplit(url).path
-    head = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Method": method,
-            "MCP-Protocol-Version": VERSION, **({"Mcp-Name": name} if name else {}), **headers}
-    params = {**({"name": name} if name else {}), **params, "_meta": META}
-    connection.request("POST", path, json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), head)
-    response = connection.getresponse()
-    text = response.read().decode()
-    connection.close()
-    return response.status, json.loads(text.removeprefix("data: ")) if text.startswith(("{", "data: {")) else text
-
-
-def tool(client, given, name, **arguments):
-    status, answer = mcp(client, given["mcp_url"], given["headers"], "tools/call", name, arguments=arguments)
-    assert status == 200, answer
-    return answer
-
-
-def test_the_address_and_the_headers_are_all_that_an_agent_needs(anna, session):
+def test_the_address_and_the_headers_are_all_that_an_agent_needs(daemon, anna, session):
     given = provision(anna, session)
-    assert tool(anna, given, "write_file", path="a.txt", content="hello")["result"]["structuredContent"]["ok"]
-    done = tool(anna, given, "exec", command="cat a.txt; exit 42")["result"]["structuredContent"]
+    agent = peer_of(daemon, given)
+    assert agent.tool("write_file", path="a.txt", content="hello")["structuredContent"]["ok"]
+    done = agent.tool("exec", command="cat a.txt; exit 42")["structuredContent"]
     assert done["stdout"] == "hello" and done["exit_code"] == 42 and done["sandbox_id"] == given["sandbox_id"]
-    assert "hello" in json.dumps(tool(anna, given, "read_file", path="a.txt")["result"]["content"])
-    status, listed = mcp(anna, given["mcp_url"], given["headers"], "tools/list")
-    names = {one["name"] for one in listed["result"]["tools"]}
-    assert status == 200 and {"exec", "read_file", "write_file", "list_dir"} <= names
-    assert not {name for name in names if name.startswith("sandbox_")}
-    assert all("sandbox_id" not in one["inputSchema"]["properties"] for one in listed["result"]["tools"])
+    assert "hello" in json.dumps(agent.tool("read_file", path="a.txt")["content"])
+    tools = {one["name"]: one for one in agent.call("tools/list")["tools"]}
+    assert {"exec", "read_file", "write_file", "list_dir"} <= set(tools)
+    assert not [name for name in tools if name.startswith("sandbox_")]
+    assert all("sandbox_id" not in one["inputSchema"]["properties"] for one in tools.values())
 
 
-def test_by_mcp_the_token_opens_nothing_else_either(anna, session):
+def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
     given = provision(anna, session)
     other = anna.sandbox()
     try:
-        url = given["mcp_url"].replace(given["sandbox_id"], other.id)
-        assert mcp(anna, url, given["headers"], "tools/list")[0] == 404
-        assert mcp(anna, given["mcp_url"], {}, "tools/list")[0] == 401
-        everywhere = given | {"mcp_url": "http://x/mcp"}  # the same sandbox, and no other
-        done = tool(anna, everywhere, "exec", command="true")["result"]["structuredContent"]
-        assert done["sandbox_id"] == given["sandbox_id"]
-        for place in (given, everywhere):
+        assert peer_of(daemon, given, f"/sandboxes/{other.id}/mcp").begin("tools/list")[1].status == 404
+        assert Modern(daemon, key="none", path=f"/sandboxes/{other.id}/mcp").begin("tools/list")[1].status == 401
+        everywhere = peer_of(daemon, given, "/mcp")  # the same sandbox, and no other
+        assert everywhere.tool("exec", command="true")["structuredContent"]["sandbox_id"] == given["sandbox_id"]
+        for agent in (peer_of(daemon, given), everywhere):
             for name, arguments in (("sandbox_create", {}), ("sandbox_list", {}), ("sandbox_kill", {"sandbox_id": other.id}),
                                     ("exec", {"command": "true", "sandbox_id": other.id}),
                                     ("read_file", {"path": "/etc/passwd", "sandbox_id": other.id})):
-                answer = tool_anyhow(anna, place, name, arguments)
-                assert "error" in answer or answer["result"].get("isError"), (name, answer)
+                try:
+                    assert agent.tool(name, **arguments).get("isError"), name
+                except RpcError:
+                    pass  # there is no such tool for it
     finally:
         other.delete().must(204)
-
-
-def tool_anyhow(client, given, name, arguments):
-    return mcp(client, given["mcp_url"], given["headers"], "tools/call", name, arguments=arguments)[1]
 
 
 # --- deaths ----------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import urllib.parse
 
 import pytest
 
-from support.daemon import until
+from support.daemon import Daemon, until
+from support.mcp import Modern
 
 PEERS = (f"127.77.{n}.1" for n in itertools.count(1))
 
@@ -98,3 +99,44 @@ def test_who_brings_a_key_is_judged_by_the_key(api, box, sign, key_for):
     good = sign(box.id, "/workspace/a")
     api.coming_from(next(PEERS)).using("holt_" + "0" * 40).get(good).error(401)
     key_for("user", owner="signed-stranger").get(good).error(404)
+
+
+# --- where they come from --------------------------------------------------------------------------
+
+
+def given_by(daemon, tool, key=None, **arguments):
+    return Modern(daemon, key=key).tool(tool, **arguments)
+
+
+def test_tools_give_out_addresses_that_curl_can_use(daemon, box, tmp_path):
+    (tmp_path / "a").write_bytes(b"hello\0")
+    for path in ("made/a b.txt", "/workspace/made/\u00fc?#%&=+.txt"):
+        to = given_by(daemon, "upload_url", path=path, sandbox_id=box.id)["structuredContent"]
+        assert to["method"] == "PUT" and to["sandbox_id"] == box.id and to["path"].startswith("/workspace/made/")
+        subprocess.run(["curl", "-sSf", "-T", tmp_path / "a", to["url"]], check=True, stdout=subprocess.DEVNULL)
+        back = given_by(daemon, "download_url", path=path, sandbox_id=box.id, expires_in=60)["structuredContent"]
+        got = subprocess.run(["curl", "-sSf", back["url"]], check=True, stdout=subprocess.PIPE)
+        assert back["method"] == "GET" and back["path"] == to["path"] and got.stdout == b"hello\0"
+        assert subprocess.run(["curl", "-sf", "-T", tmp_path / "a", back["url"]], stdout=subprocess.DEVNULL,
+                              check=False).returncode == 22
+
+
+@pytest.mark.parametrize("arguments", [{"path": "a/../b"}, {"path": "./a"}, {"path": "a//b"}, {"path": "dir/"}, {"path": "/"},
+                                       {"path": ""}, {"path": "a", "expires_in": 86401}, {"path": "a", "expires_in": 0}])
+def test_what_cannot_be_signed_is_said_in_words(daemon, box, arguments):
+    for tool in ("upload_url", "download_url"):
+        answer = given_by(daemon, tool, sandbox_id=box.id, **arguments)
+        assert answer["isError"] and answer["content"][0]["text"], answer
+
+
+def test_nobody_is_given_more_than_they_have(daemon, box, key_for):
+    looks = key_for("viewer", owner="root")
+    assert given_by(daemon, "upload_url", key=looks.key, path="a", sandbox_id=box.id)["isError"]
+    other = key_for("user", owner="signed-other")
+    assert given_by(daemon, "download_url", key=other.key, path="a", sandbox_id=box.id)["isError"]
+
+
+def test_addresses_begin_as_the_operator_says():
+    with Daemon("--public-url", "https://holt.example/sub") as daemon:
+        to = given_by(daemon, "upload_url", path="a")["structuredContent"]
+        assert to["url"].startswith(f"https://holt.example/sub/api/v1/sandboxes/{to['sandbox_id']}/files/workspace/a?")
