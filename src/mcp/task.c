@@ -223,12 +223,13 @@ void mcp_task_cancel(struct mcp_task *k)
 	tools_cancel(&k->t);
 }
 
-static struct tool_ask *asked(struct mcp_task *k, struct str key)
+/* Whether it is asked for, now (again). */
+static bool is_asked(struct mcp_task *k, struct str key)
 {
 	LIST_FOREACH (&k->t.asks, a, struct tool_ask, node)
 		if (str_is(key, a->key))
-			return a;
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Answers of before and those to what is asked now, which is then not asked any more. */
@@ -241,7 +242,7 @@ static int take_answers(struct mcp_task *k, struct jv answers)
 
 	jw_object_begin(&w);
 	JV_FOREACH (k->t.answers, it) {
-		if (asked(k, it.key) && jv_kind(jv_get(answers, asked(k, it.key)->key)))
+		if (is_asked(k, it.key))
 			continue;
 		jw_key_n(&w, it.key.data, it.key.len);
 		jw_value(&w, it.value);

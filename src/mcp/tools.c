@@ -44,7 +44,7 @@ static int by_name(const void *a, const void *b)
 void mcp_tools_list(struct mcp_request *q)
 {
 	struct tools *all = q->server->deps.tools;
-	struct listing l = { .items = arena_array(q->arena, LISTED_MAX, sizeof(*l.items)) };
+	struct listing l = { .items = arena_array(q->arena, LISTED_MAX, sizeof(struct tool *)) };
 	struct mcp_page page;
 	struct jw *w;
 
@@ -53,7 +53,7 @@ void mcp_tools_list(struct mcp_request *q)
 	if (!mcp_page_begin(q, &page))
 		return;
 	tools_each(all, is_bound(q), add, &l);
-	qsort(l.items, l.n, sizeof(*l.items), by_name);
+	qsort(l.items, l.n, sizeof(struct tool *), by_name);
 	w = mcp_result_begin(q);
 	jw_key(w, "tools");
 	jw_array_begin(w);

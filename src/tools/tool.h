@@ -97,9 +97,10 @@ struct tool_call { /* the caller's, until done() has returned */
 	bool is_bound;
 	const char *home; /* the name of the sandbox that is the caller's own, made when it is first
 			     wanted */
-	const char *base; /* what our addresses begin with, as the caller reaches us; "": not known */
-	unsigned inputs;  /* what can be asked for: enum tool_input */
-	bool is_durable;  /* what runs for it is in the store before anybody hears of it */
+	const char
+		*base; /* what our addresses begin with, as the caller reaches us; "": not known */
+	unsigned inputs;   /* what can be asked for: enum tool_input */
+	bool is_durable;   /* what runs for it is in the store before anybody hears of it */
 	struct jv answers; /* by the key of what was asked; absent: nothing was yet */
 	const char *state; /* what tool_asks_end() was given then; "": nothing */
 	const struct tool_call_ops *ops;
