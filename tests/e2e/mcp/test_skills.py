@@ -1,6 +1,7 @@
 """Skills: folders of an operator's, served with their sums, read by a tool, put into a sandbox."""
 import base64
 import hashlib
+import json
 import os
 import shutil
 import urllib.parse
@@ -8,7 +9,7 @@ import urllib.parse
 import pytest
 
 from support.daemon import Daemon, until
-from support.mcp import META, Legacy, Modern, RpcError
+from support.mcp import HERE, META, Legacy, Modern, RpcError
 
 SCRIPT = "#!/bin/sh\necho \"skilled $1\"\n"
 
@@ -232,3 +233,90 @@ def test_a_cursor_of_somebody_elses_is_refused(peer):
         with pytest.raises(RpcError) as caught:
             peer.call("skills/list", {"cursor": cursor})
         assert caught.value.code == -32602
+
+
+ODD = """---
+name: odd
+description: >-
+  folded, with "quotes", colons: and
+  a second line
+license: 'it''s ours'
+compatibility: any
+allowed-tools: Bash(git:*) Read
+metadata: {version: "1.0", empty: ""}
+x-list: [1, 2.5, true, null, text, {a: b}]
+x-date: 2024-01-02
+x-block: |
+  kept
+    as it is
+---
+body
+"""
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_published_client_verifies_every_file(skilled, clients, era):
+    folder = skilled.folder / "odd"
+    try:
+        write(folder / "SKILL.md", ODD)
+        for number, name in enumerate(["a b", "Q&A", "100%", "ü", "(x)[y]", "semi;colon=1", "plus+at@", "d/e/f.txt", "#?"]):
+            write(folder / "files" / name, f"file {number}")
+        until(lambda: len(entries(Modern(skilled)).get("skill://odd/SKILL.md", {}).get("resources", [])) == 10,
+              what="the odd skill")
+        done = clients.node(HERE / "scenario/skills.mjs", era, MCP_URL=f"http://127.0.0.1:{skilled.port}/mcp",
+                            MCP_KEY=skilled.key)
+        assert done.returncode == 0, done.stdout + done.stderr
+        seen = json.loads(done.stdout)
+        assert set(seen) == {"alone", "greeting", "odd"}
+        assert "files/100%" in seen["odd"] and "files/#?" in seen["odd"]
+    finally:
+        shutil.rmtree(folder)
+        until(lambda: "skill://odd/SKILL.md" not in entries(Modern(skilled)), what="its end")
+
+
+def test_many_skills_come_in_pages_and_their_descriptions_are_bounded(skilled):
+    many = [f"many-{i:03}" for i in range(70)]
+    try:
+        for name in many:
+            skill(skilled.folder, name, "d" * 1000)
+        peer = Modern(skilled)
+
+        def walk():
+            names, params, pages = [], {}, 0
+            while True:
+                page = peer.call("skills/list", params)
+                names += [row["frontmatter"]["name"] for row in page["skills"]]
+                pages += 1
+                if "nextCursor" not in page:
+                    return names, pages
+                params = {"cursor": page["nextCursor"]}
+
+        until(lambda: set(walk()[0]) >= set(many), what="all of them")
+        names, pages = walk()
+        assert names == sorted(many + ["alone", "greeting"]) and pages == 3
+        (tool,) = [row for row in peer.call("tools/list")["tools"] if row["name"] == "get_skill"]
+        assert len(tool["description"]) < 24 << 10
+        assert all(f"- {name}" in tool["description"] for name in many)
+    finally:
+        for name in many:
+            shutil.rmtree(skilled.folder / name, ignore_errors=True)
+    until(lambda: len(entries(Modern(skilled))) == 2, what="their end")
+
+
+def test_a_hostile_sandbox_gets_no_skill_elsewhere(skilled):
+    peer = Modern(skilled)
+    box = skilled.api.sandbox()
+    box.run("ln -s /usr /workspace/.skills")
+    result = peer.tool("install_skill", name="greeting", sandbox_id=box.id)
+    assert result["isError"] is True, result
+    box.run("rm /workspace/.skills; mkdir /workspace/.skills; ln -s /workspace/victim /workspace/.skills/greeting;"
+            " mkdir /workspace/victim; echo mine > /workspace/victim/mine")
+    result = peer.tool("install_skill", name="greeting", sandbox_id=box.id)
+    assert not result.get("isError"), result
+    assert box.run("cat /workspace/victim/mine; ls /workspace/victim; test ! -L /workspace/.skills/greeting"
+                   )["exitCode"] == 0
+    assert box.run("ls /workspace/victim")["stdout"] == "mine\n"
+    box.run("rm -rf /workspace/.skills; : > /workspace/.skills")
+    assert peer.tool("install_skill", name="greeting", sandbox_id=box.id)["isError"] is True
+    box.delete().must(204)
+    assert peer.tool("install_skill", name="greeting", sandbox_id=box.id)["isError"] is True
