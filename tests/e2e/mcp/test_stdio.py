@@ -5,6 +5,7 @@ import pathlib
 import queue
 import signal
 import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -257,20 +258,17 @@ def test_a_key_that_is_none_is_an_error_of_the_request(start, daemon):
 # --- without a daemon --------------------------------------------------------------------------
 
 
-def private(tmp_path, *args):
+def private(place, *args):
     env = {name: value for name, value in os.environ.items() if not name.startswith("HOLT_")}
-    return Stdio(*args, env=dict(env, HOLT_URL=NOBODY, TMPDIR=str(tmp_path)))
+    return Stdio(*args, env=dict(env, HOLT_URL=NOBODY, TMPDIR=str(place)))
 
 
 @pytest.fixture
-def place(tmp_path):
-    tmp_path.chmod(0o755)  # the daemon is another account when root starts it
-    for parent in tmp_path.parents:
-        if parent.owner() == tmp_path.owner() and parent != pathlib.Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o055)
-        else:
-            break
-    return tmp_path
+def place():
+    with tempfile.TemporaryDirectory(prefix="holt-e2e.") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)  # the daemon is another account when root starts it
+        yield folder
 
 
 def test_without_a_daemon_it_has_one_of_its_own(place):
