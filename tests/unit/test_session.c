@@ -410,6 +410,28 @@ static void what_cannot_be_is_refused_by_name(void **state)
 	rig_close(&g);
 }
 
+static void an_owner_has_so_many_and_no_more(void **state)
+{
+	const size_t most = session_kind.owner_max;
+	struct session_wish wish = wish_of(NULL);
+	struct session_told told = { 0 };
+	struct sandbox_rig g;
+
+	(void)state;
+	rig_open(&g);
+	for (size_t i = 0; i < most; i++) {
+		session_add(g.all, "ann", &wish, on_session, &told);
+		if (i % 256 == 0)
+			rig_run(&g);
+		assert_int_equal(told.err.code, 0);
+	}
+	rig_run(&g);
+	assert_int_equal(told.calls, most);
+	assert_int_equal(add(&g, "ann", &wish).err.code, EDQUOT);
+	assert_int_equal(add(&g, "bob", &wish).err.code, 0);
+	rig_close(&g);
+}
+
 static void what_is_damaged_is_no_session(void **state)
 {
 	static const char *const bad[] = {
@@ -502,6 +524,7 @@ int main(void)
 		cmocka_unit_test(an_id_is_free_again_at_once),
 		cmocka_unit_test(they_go_with_their_owner),
 		cmocka_unit_test(what_cannot_be_is_refused_by_name),
+		cmocka_unit_test(an_owner_has_so_many_and_no_more),
 		cmocka_unit_test(what_is_damaged_is_no_session),
 		cmocka_unit_test(without_memory_there_is_no_session),
 		cmocka_unit_test(without_memory_nothing_is_left_of_its_sandbox),

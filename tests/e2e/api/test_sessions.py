@@ -97,7 +97,10 @@ def test_pages_of_sessions_are_whole(key_for):
     ({"agent": "typo"}, "agent"), ({"workspace": {"template": "none-such"}}, None),
     ({"workspace": {"resources": {"pids": 0}}}, "workspace.resources.pids"),
     ({"workspace": {"timeout": "9000h"}}, None), ({"user_id": "x" * 257}, "user_id"),
-    ({"metadata": {str(n): "" for n in range(33)}}, "metadata"),
+    ({"metadata": {str(n): "" for n in range(33)}}, "metadata"), ({"metadata": {"a": "x" * 1025}}, "metadata.a"),
+    ({"name": "x" * 257}, "name"), ({"agent_ref": "x" * 257}, "agent_ref"), ({"workspace": {"env": {"1": ""}}}, None),
+    ({"workspace": {"env": {f"A{n}": "x" * 1024 for n in range(32)}}}, None), ({"workspace": {"typo": 1}}, "workspace.typo"),
+    ({"workspace": {"on_timeout": "stay"}}, "workspace.on_timeout"),
 ])
 def test_what_cannot_be_is_refused(anna, body, field):
     answer = anna.post(SESSIONS, body)
@@ -291,6 +294,16 @@ def test_the_address_and_the_headers_are_all_that_an_agent_needs(daemon, anna, s
     assert all("sandbox_id" not in one["inputSchema"]["properties"] for one in tools.values())
 
 
+def test_use_wakes_a_sandbox_that_keeps_its_files(daemon, anna):
+    made = make(anna, workspace={"on_timeout": "pause"})["id"]
+    given = provision(anna, made)
+    agent = peer_of(daemon, given)
+    agent.tool("write_file", path="a.txt", content="kept")
+    anna.post(f"/sandboxes/{given['sandbox_id']}/pause").must(200)
+    assert agent.tool("exec", command="cat a.txt")["structuredContent"]["stdout"] == "kept"
+    anna.delete(f"{SESSIONS}/{made}").must(200)
+
+
 def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
     given = provision(anna, session)
     other = anna.sandbox()
@@ -328,6 +341,25 @@ def test_sessions_outlive_a_kill_and_what_was_ended_stays_so():
         daemon.api.using(token_of(before)).get(f"/sandboxes/{before['sandbox_id']}").must(200)
         daemon.api.get(f"{SESSIONS}/{gone}").error(404)
         assert live(daemon.api) == [before["sandbox_id"]]
+
+
+def test_a_kill_while_sandboxes_are_made_leaves_one_for_each_session():
+    with Daemon() as daemon:
+        names = [make(daemon.api)["id"] for _ in range(6)]
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            asked = [pool.submit(daemon.api.post, f"{SESSIONS}/{name}/sandbox") for name in names * 2]
+            concurrent.futures.wait(asked, return_when=concurrent.futures.FIRST_COMPLETED)
+            daemon.kill("daemon")
+            concurrent.futures.wait(asked)
+        daemon.wait_ended()
+        daemon.start()
+        told = {one.result().json["sandbox_id"] for one in asked if not one.exception() and one.result().status == 200}
+        given = {provision(daemon.api, name)["sandbox_id"] for name in names}
+        assert len(given) == len(names) and told <= given
+        assert set(live(daemon.api)) == given
+        for name in names:
+            daemon.api.delete(f"{SESSIONS}/{name}").must(200)
+        assert live(daemon.api) == []
 
 
 def test_a_kill_while_sessions_end_leaves_none_half_ended():

@@ -8,19 +8,21 @@ import pytest
 
 from support.cli import Cli
 from support.daemon import HOLT, ROOT, Daemon
+from support.mcp import Modern
 
 PAGE = ROOT / "docs" / "mcp.md"
 FIRST = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
          "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}}
 
 
-def blocks(kind):
-    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+def blocks(kind, text=None):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text or PAGE.read_text(), re.M | re.S)
 
 
 def servers():
     """Every server of every host's file: what that host calls things differs, what they mean does not."""
-    files = [json.loads(text) for text in blocks("json")] + [tomllib.loads(text) for text in blocks("toml")]
+    hosts = PAGE.read_text().split("\n## Hosts\n")[1].split("\n## ")[0]
+    files = [json.loads(text) for text in blocks("json", hosts)] + [tomllib.loads(text) for text in blocks("toml", hosts)]
     for file in files:
         found = file.get("mcpServers") or file.get("servers") or file.get("mcp_servers")
         assert found, file
@@ -57,6 +59,17 @@ def test_the_servers_that_hosts_connect_to_answer(daemon):
                                "-d", json.dumps(FIRST)], capture_output=True, text=True, timeout=60, check=True)
         text = next(line.removeprefix("data: ") for line in done.stdout.splitlines() if "result" in line)
         assert json.loads(text)["result"]["serverInfo"]["name"] == "holt"
+
+
+def test_the_tools_that_are_printed_are_those_that_are_offered(daemon):
+    box = daemon.api.sandbox()
+    for flags, path in (([], "/mcp"), (["--bound"], f"/sandboxes/{box.id}/mcp")):
+        printed = json.loads(subprocess.run([HOLT, "mcp", "tools", *flags], env=Cli(daemon).env, cwd=daemon.dir, check=True,
+                                            stdout=subprocess.PIPE).stdout)["tools"]
+        offered = Modern(daemon, path=path).call("tools/list")["tools"]
+        wanted = {one["name"]: one["inputSchema"] for one in offered}
+        assert {one["name"]: one["inputSchema"] for one in printed} == wanted
+    box.delete().must(204)
 
 
 def test_the_commands_of_the_page_are_there():
