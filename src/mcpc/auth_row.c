@@ -116,17 +116,24 @@ static int read_row(const struct server_row *row, const struct mcpc_servers_deps
 
 /* ---- what goes together ---- */
 
+static int check_bearer(const struct said *s, struct err *err)
+{
+	if (s->client_id || s->client_secret || s->client_key || s->issuer || s->document ||
+	    s->scope)
+		return err_set(err, EINVAL, "auth.type: a bearer has a token and nothing else");
+	return s->token ? 0 : err_set(err, EINVAL, "auth.token: is missing");
+}
+
 static int check_row(const struct said *s, struct err *err)
 {
 	bool has_secret = s->client_secret || s->client_key;
-	bool is_client = s->client_id || has_secret || s->issuer || s->document;
 
-	if (s->type == BEARER && (is_client || s->scope))
-		return err_set(err, EINVAL, "auth.type: a bearer has a token and nothing else");
-	if (s->type == BEARER && !s->token)
-		return err_set(err, EINVAL, "auth.token: is missing");
-	if (s->type != BEARER && s->token)
+	if (s->type == BEARER)
+		return check_bearer(s, err);
+	if (s->token)
 		return err_set(err, EINVAL, "auth.token: is for the type bearer");
+	if (s->client_secret && s->client_key)
+		return err_set(err, EINVAL, "auth.client_key_file: is given beside a secret");
 	if (s->type == CLIENT_CREDENTIALS && (!s->client_id || !has_secret))
 		return err_set(err, EINVAL,
 			       "auth.client_id: it and a client_secret or key have to be given");
