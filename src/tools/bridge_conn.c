@@ -34,10 +34,14 @@ static bool has_line(const struct bridge_conn *c)
 }
 
 /* Nobody is asked for more while answers pile up or much is under way. */
+static bool may_take(const struct bridge_conn *c)
+{
+	return !c->is_bad && c->b->out < BRIDGE_OUT_MAX && c->b->n_calls < BRIDGE_CALLS_MAX;
+}
+
 static bool may_read(const struct bridge_conn *c)
 {
-	return !c->is_over && !c->is_bad && !has_line(c) && c->b->out < BRIDGE_OUT_MAX &&
-	       c->b->n_calls < BRIDGE_CALLS_MAX;
+	return !c->is_over && !has_line(c) && may_take(c);
 }
 
 static bool is_finished(const struct bridge_conn *c)
@@ -112,8 +116,7 @@ static void take_lines(struct bridge_conn *c)
 {
 	size_t n;
 
-	while (!c->is_bad && c->b->n_calls < BRIDGE_CALLS_MAX && c->b->out < BRIDGE_OUT_MAX &&
-	       find_line(c, &n)) {
+	while (may_take(c) && find_line(c, &n)) {
 		if (n > 0)
 			bridge_take(c, c->in.data, n);
 		buf_drop(&c->in, n + 1);
@@ -152,8 +155,13 @@ static int fill(struct bridge_conn *c)
 /* c may be gone afterwards. */
 static void go_on(struct bridge_conn *c)
 {
-	take_lines(c);
-	if (flush(c) < 0)
+	int r;
+
+	do { /* what is sent makes room for more */
+		take_lines(c);
+		r = flush(c);
+	} while (r == 0 && has_line(c) && may_take(c));
+	if (r < 0)
 		bridge_conn_close(c);
 	else
 		update(c);
