@@ -18,6 +18,15 @@ static bool is_listed(const struct config *config, const char *origin)
 	return config->cors_origins.len > 0 && cors_is_listed(config->cors_origins.items, origin);
 }
 
+/* Of "https://holt.example/sub" what stands between the slashes. */
+static bool is_public(const struct config *config, const char *host)
+{
+	const char *url = config->public_url ? strstr(config->public_url, "://") : NULL;
+	size_t n = url ? strcspn(url + 3, "/") : 0;
+
+	return n > 0 && strlen(host) == n && strncasecmp(url + 3, host, n) == 0;
+}
+
 /* The address of this machine for itself, or what the operator calls it. */
 static bool is_host(const struct config *config, const char *host)
 {
@@ -29,8 +38,8 @@ static bool is_host(const struct config *config, const char *host)
 	(void)snprintf(origin, sizeof(origin), "%.*s:0", (int)n, host);
 	if (config_is_loopback(origin))
 		return true;
-	if (config->domain && strlen(config->domain) == n &&
-	    strncasecmp(config->domain, host, n) == 0)
+	if (is_public(config, host) || (config->domain && strlen(config->domain) == n &&
+					strncasecmp(config->domain, host, n) == 0))
 		return true;
 	for (int tls = 0; tls < 2; tls++) {
 		(void)snprintf(origin, sizeof(origin), "%s://%s", tls ? "https" : "http", host);

@@ -327,8 +327,16 @@ def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
 # --- deaths ----------------------------------------------------------------------------------------
 
 
+def statuses_of_hosts(daemon, *hosts):
+    peer = Modern(daemon)
+    message = peer.message("tools/list")
+    return [peer.ask("POST", message, {**peer.headers(message), "Host": host}).status for host in hosts]
+
+
 def test_sessions_outlive_a_kill_and_what_was_ended_stays_so():
     with Daemon("--public-url", "https://holt.example/x") as daemon:
+        assert statuses_of_hosts(daemon, "holt.example", "HOLT.example", "localhost") == [200] * 3
+        assert statuses_of_hosts(daemon, "evil.example", "holt.example.evil", "holt.example:1", "x.holt.example") == [403] * 4
         kept, gone = make(daemon.api)["id"], make(daemon.api)["id"]
         before = provision(daemon.api, kept)
         assert before["mcp_url"] == f"https://holt.example/x/sandboxes/{before['sandbox_id']}/mcp"
