@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "config/config.h"
+#include "httpc/url.h"
 #include "sandbox/files.h"
 #include "tools/file_work.h"
 #include "tools/impl.h"
@@ -64,36 +65,47 @@ static bool is_text(const struct buf *b)
 	return !memchr(b->data, '\0', b->len) && (n == b->len || is_cut);
 }
 
+/* As resources are named (mcp/box.c), so that it can be read again by that. */
+static int add_resource(struct reading *r, const char *type, const char *base64, size_t n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf uri = { 0 };
+	struct jw w = jw_begin(&b);
+
+	(void)buf_printf(&uri, "sandbox://%s/files", r->work.call->box_id);
+	if (url_escape_path(&uri, r->work.path) < 0)
+		return -ENOMEM;
+	jw_object_begin(&w);
+	jw_str_field(&w, "type", "resource");
+	jw_key(&w, "resource");
+	jw_object_begin(&w);
+	jw_str_field(&w, "uri", buf_str(&uri));
+	jw_str_field(&w, "mimeType", type);
+	jw_key(&w, "blob");
+	jw_string_n(&w, base64, n);
+	jw_object_end(&w);
+	jw_object_end(&w);
+	if (jw_end(&w) < 0)
+		return -ENOMEM;
+	tool_block(r->work.call, buf_str(&b));
+	return 0;
+}
+
 static void tell_blob(struct reading *r)
 {
 	struct tool_call *t = r->work.call;
 	const char *type = media_type(r->work.path);
-	_cleanup_(buf_done) struct buf b = { 0 };
 	_free_ char *text = malloc(BASE64_SIZE(r->work.data.len));
-	struct jw w = jw_begin(&b);
-	size_t n;
+	bool is_picture = str_starts(str_of(type), "image/") && strcmp(type, "image/svg+xml") != 0;
+	int e = text ? 0 : -ENOMEM;
+	size_t n = text ? encode_base64(r->work.data.data, r->work.data.len, text) : 0;
 
-	if (!text)
-		return file_work_fail(&r->work, &(struct err){ ENOMEM, "out of memory" });
-	n = encode_base64(r->work.data.data, r->work.data.len, text);
-	if (strncmp(type, "image/", 6) == 0 && strcmp(type, "image/svg+xml") != 0) {
+	if (e == 0 && is_picture)
 		tool_image(t, type, text, n);
-	} else {
-		jw_object_begin(&w);
-		jw_str_field(&w, "type", "resource");
-		jw_key(&w, "resource");
-		jw_object_begin(&w);
-		jw_key(&w, "uri");
-		jw_string(&w, arena_printf(t->arena, "sandbox://%s%s", t->box_id, r->work.path));
-		jw_str_field(&w, "mimeType", type);
-		jw_key(&w, "blob");
-		jw_string_n(&w, text, n);
-		jw_object_end(&w);
-		jw_object_end(&w);
-		if (jw_end(&w) < 0)
-			return file_work_fail(&r->work, &(struct err){ ENOMEM, "out of memory" });
-		tool_block(t, buf_str(&b));
-	}
+	else if (e == 0)
+		e = add_resource(r, type, text, n);
+	if (e < 0)
+		return file_work_fail(&r->work, &(struct err){ ENOMEM, "out of memory" });
 	file_work_end(&r->work);
 	tool_done(t);
 }

@@ -349,6 +349,9 @@ def test_a_file_that_is_no_text_comes_as_what_it_is(box):
     box.ok("exec", command="printf 'x\\0y' > data.bin; printf '\\x89PNG\\0' > p.png; head -c 2000000 /dev/urandom > big")
     block = box.ok("read_file", path="data.bin")[0]
     assert block["type"] == "resource" and base64.b64decode(block["resource"]["blob"]) == b"x\0y"
+    assert block["resource"]["uri"] == f"sandbox://{box.id}/files/workspace/data.bin"
+    again = box.peer.call("resources/read", {"uri": block["resource"]["uri"]})["contents"][0]
+    assert again["blob"] == block["resource"]["blob"]
     assert box.ok("read_file", path="p.png")[0]["type"] == "image"
     assert "no text" in box.fails("read_file", path="big")
 
