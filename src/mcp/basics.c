@@ -160,19 +160,11 @@ static void write_lists(struct jw *w, struct jv filter)
 }
 
 /* Goes on until the client leaves, or we do. */
-void mcp_listen(struct mcp_request *q)
+static void listen_begun(struct mcp_request *q)
 {
 	struct jv filter = jv_get(q->params, "notifications");
 	struct jw *w;
 
-	if (jv_kind(filter) != JV_OBJECT)
-		return mcp_fail(q, RPC_PARAMS, "notifications: want an object");
-	if (!q->stream->takes_sse)
-		return mcp_fail(q, RPC_PARAMS, "the client does not take a stream of events");
-	JV_FOREACH (filter, it)
-		if (jv_len(it.value) > MCP_SUBSCRIPTIONS_MAX)
-			return mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most",
-					MCP_SUBSCRIPTIONS_MAX);
 	q->is_listening = true;
 	q->wants = mcp_wants_of(filter);
 	w = mcp_notice_begin(q, "notifications/subscriptions/acknowledged");
@@ -182,5 +174,19 @@ void mcp_listen(struct mcp_request *q)
 	write_lists(w, filter);
 	jw_object_end(w);
 	mcp_notice_end(q);
-	mcp_listening(q);
+}
+
+void mcp_listen(struct mcp_request *q)
+{
+	struct jv filter = jv_get(q->params, "notifications");
+
+	if (jv_kind(filter) != JV_OBJECT)
+		return mcp_fail(q, RPC_PARAMS, "notifications: want an object");
+	if (!q->stream->takes_sse)
+		return mcp_fail(q, RPC_PARAMS, "the client does not take a stream of events");
+	JV_FOREACH (filter, it)
+		if (jv_len(it.value) > MCP_SUBSCRIPTIONS_MAX)
+			return mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most",
+					MCP_SUBSCRIPTIONS_MAX);
+	mcp_watch_listed(q, listen_begun);
 }

@@ -28,6 +28,5 @@ struct sandbox *mcp_box_find(struct mcp_server *s, const struct principal *who, 
 void mcp_box_each(struct mcp_request *q, void (*each)(void *user, const struct sandbox_info *info),
 		  void *user);
 /* box_watch.c */
-void mcp_box_watch(struct mcp_server *s, const struct principal *who, const char *box_id,
-		   const char *uri);
+int mcp_box_watch(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err);
 void mcp_box_watches_end(struct mcp_server *s); /* all of them */

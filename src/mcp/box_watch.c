@@ -1,6 +1,6 @@
-/* Subscriptions to files of sandboxes: one watch in the box for all of an owner's clients who want
- * the same address. A directory is watched itself; of a file its directory is, since whoever saves
- * a file may put another one in its place. */
+/* Subscriptions to files of sandboxes. A directory is watched itself; of a file its directory is,
+ * since whoever saves a file may put another one in its place. All who want something of the same
+ * directory share one watch in the box. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +14,33 @@
 #include "mcp/server_impl.h"
 #include "sandbox/files.h"
 
-#define WATCHES_MAX 1024u /* of all clients */
-#define TELL_MS 200u      /* a program that writes all the time is told of so often */
+#define SUBS_MAX 4096u /* of all clients */
+#define TELL_MS 200u   /* a program that writes all the time is told of so often */
 
-struct box_watch {
-	struct list node; /* in its server */
+struct dir_watch {
+	struct list node;   /* in the server's watched_dirs */
+	char *path;         /* owned */
+	char box[64];       /* whose it is */
+	struct file_op *op; /* owned; NULL: it has ended */
+	struct mcp_server *server;
+	size_t n_subs; /* it goes with the last */
+	bool is_armed;
+};
+
+/* An owner's wish to hear of an address, however many clients have it. */
+struct box_sub {
+	struct list node; /* in the server's watches */
 	struct mcp_server *server;
 	char owner[OWNER_MAX + 1];
 	struct mcp_box_uri at;
-	char *uri;          /* owned */
-	const char *name;   /* in at.path: what is watched in its directory; NULL: all of it */
-	struct file_op *op; /* owned; NULL: none */
+	char *uri;                /* owned */
+	struct file_op *look;     /* owned: what it is; NULL: known */
+	struct dir_watch *dir;    /* NULL: not known yet */
+	const char *name;         /* in at.path: the entry of the directory; NULL: all of it */
+	struct list waiting;      /* struct mcp_wait: until it sees what happens */
 	struct loop_timer *timer; /* owned */
 	bool is_dirty;            /* the timer runs */
+	bool is_file;             /* it was looked at: no directory */
 };
 
 static bool has_text(struct jv array, const char *value)
@@ -40,191 +54,282 @@ static bool has_text(struct jv array, const char *value)
 	return false;
 }
 
-static bool is_wanted(const struct box_watch *w)
+static bool is_wanted(const struct box_sub *w)
 {
+	if (!list_is_empty(&w->waiting))
+		return true;
 	LIST_FOREACH (&w->server->sessions, n, struct mcp_session, node)
 		if (strcmp(n->owner, w->owner) == 0 && mcp_session_has(n, w->uri))
 			return true;
+	/* Also who does not listen yet, but waits for another of its addresses. */
 	LIST_FOREACH (&w->server->requests, q, struct mcp_request, node) {
 		struct jv filter = jv_get(q->params, "notifications");
 
-		if (q->is_listening && strcmp(q->who.owner, w->owner) == 0 &&
+		if (strcmp(q->who.owner, w->owner) == 0 &&
 		    has_text(jv_get(filter, "resourceSubscriptions"), w->uri))
 			return true;
 	}
 	return false;
 }
 
-static struct box_watch *watch_free(struct box_watch *w)
+static void dir_leave(struct dir_watch *d)
+{
+	if (!d || --d->n_subs > 0)
+		return;
+	list_remove(&d->node);
+	file_cancel(d->op);
+	free(d->path);
+	free(d);
+}
+
+static struct box_sub *sub_free(struct box_sub *w)
 {
 	if (!w)
 		return NULL;
 	list_remove(&w->node);
-	file_cancel(w->op);
+	file_cancel(w->look);
+	dir_leave(w->dir);
 	(void)loop_timer_free(w->timer);
 	free(w->uri);
 	free(w);
 	return NULL;
 }
-CLEANUP_FUNC(struct box_watch *, watch_free)
+CLEANUP_FUNC(struct box_sub *, sub_free)
+
+/* It sees what happens from now on, or cannot. */
+static void settle(struct box_sub *w, const struct err *err)
+{
+	while (!list_is_empty(&w->waiting)) {
+		struct mcp_wait *wait = LIST_ENTRY(w->waiting.next, struct mcp_wait, node);
+
+		list_remove(&wait->node);
+		mcp_watched(wait, err);
+	}
+}
+
+/* ---- what happens ---- */
 
 static void tell(void *user)
 {
-	struct box_watch *w = user;
+	struct box_sub *w = user;
 
 	w->is_dirty = false;
-	if (!is_wanted(w)) {
-		(void)watch_free(w);
-		return;
-	}
-	mcp_server_updated(w->server, w->owner, w->uri);
+	if (is_wanted(w))
+		mcp_server_updated(w->server, w->owner, w->uri);
+	else
+		(void)sub_free(w);
 }
 
 static void event(void *user, enum guest_event what, const char *path)
 {
-	struct box_watch *w = user;
+	const struct dir_watch *d = user;
 
-	if (w->name && what != EVENT_OVERFLOW && strcmp(path, w->name) != 0)
-		return;
-	if (w->is_dirty)
-		return;
-	w->is_dirty = true;
-	loop_timer_start(w->timer, TELL_MS, 0);
+	LIST_FOREACH (&d->server->watches, w, struct box_sub, node) {
+		if (w->dir != d || w->is_dirty ||
+		    (w->name && what != EVENT_OVERFLOW && strcmp(path, w->name) != 0))
+			continue;
+		w->is_dirty = true;
+		loop_timer_start(w->timer, TELL_MS, 0);
+	}
 }
 
-/* The sandbox has ended, or what was watched is gone: whoever reads it again learns of it. */
+static void armed(void *user)
+{
+	struct dir_watch *d = user;
+
+	d->is_armed = true;
+	LIST_FOREACH (&d->server->watches, w, struct box_sub, node)
+		if (w->dir == d)
+			settle(w, NULL);
+}
+
+/* The sandbox has ended, or the directory is gone: whoever reads again learns of it. */
 static void watch_failed(void *user, const struct err *err)
 {
-	struct box_watch *w = user;
+	struct dir_watch *d = user;
+	struct mcp_server *s = d->server;
 
-	(void)err;
-	w->op = NULL;
-	if (is_wanted(w))
-		mcp_server_updated(w->server, w->owner, w->uri);
-	(void)watch_free(w);
+	d->op = NULL;
+	LIST_FOREACH (&s->watches, w, struct box_sub, node) {
+		if (w->dir != d)
+			continue;
+		if (d->is_armed)
+			mcp_server_updated(s, w->owner, w->uri);
+		settle(w, err);
+		if (d->n_subs == 1) { /* it goes with this one */
+			(void)sub_free(w);
+			return;
+		}
+		(void)sub_free(w);
+	}
 }
 
-static void start_watch(struct box_watch *w, struct sandbox *sb)
+/* ---- the watch ---- */
+
+static struct dir_watch *find_dir(const struct mcp_server *s, const char *box, const char *path)
 {
-	static const struct file_ops ops = { .event = event, .failed = watch_failed };
-	struct guest_file f = { .op = FILE_WATCH, .user = "", .path = w->at.path, .target = "" };
+	LIST_FOREACH (&s->watched_dirs, d, struct dir_watch, node)
+		if (d->op && strcmp(d->box, box) == 0 && strcmp(d->path, path) == 0)
+			return d;
+	return NULL;
+}
+
+static int make_dir(struct box_sub *w, const char *path, struct err *err)
+{
+	static const struct file_ops ops = { .event = event,
+					     .armed = armed,
+					     .failed = watch_failed };
+	struct sandbox *sb = sandboxes_find(w->server->deps.sandboxes, w->at.id, NULL);
+	struct guest_file f = { .op = FILE_WATCH, .user = "", .path = path, .target = "" };
+	struct dir_watch *d = sb ? calloc(1, sizeof(*d)) : NULL;
+
+	if (!d)
+		return err_set(err, sb ? ENOMEM : ENOENT, "the sandbox has ended");
+	list_init(&d->node);
+	d->server = w->server;
+	d->n_subs = 1;
+	w->dir = d;
+	d->path = str_dup(str_of(path));
+	(void)str_copy(d->box, sizeof(d->box), w->at.id);
+	if (!d->path)
+		return err_sys(err, ENOMEM, "watch");
+	list_push_back(&w->server->watched_dirs, &d->node);
+	return file_start(sb, &f, &ops, d, &d->op, err);
+}
+
+static void join(struct box_sub *w)
+{
+	char path[sizeof(w->at.path)];
 	struct err err = { 0 };
-	char dir[sizeof(w->at.path)];
+	struct dir_watch *d;
+	size_t n;
 
-	if (w->name) {
-		size_t n = (size_t)(w->name - w->at.path);
-
-		(void)str_format(dir, sizeof(dir), "%.*s", (int)(n > 1 ? n - 1 : n), w->at.path);
-		f.path = dir;
+	(void)str_copy(path, sizeof(path), w->at.path);
+	if (w->is_file) {
+		w->name = strrchr(w->at.path, '/') + 1;
+		n = (size_t)(w->name - w->at.path);
+		path[n > 1 ? n - 1 : 1] = '\0';
 	}
-	if (file_start(sb, &f, &ops, w, &w->op, &err) < 0)
-		(void)watch_free(w);
+	d = find_dir(w->server, w->at.id, path);
+	if (d) {
+		w->dir = d;
+		d->n_subs++;
+		if (d->is_armed)
+			settle(w, NULL);
+	} else if (make_dir(w, path, &err) < 0) {
+		settle(w, &err);
+		(void)sub_free(w);
+	}
 }
 
 /* ---- what it is ---- */
 
-static void go_on(struct box_watch *w, bool is_dir)
-{
-	struct sandbox *sb = sandboxes_find(w->server->deps.sandboxes, w->at.id, NULL);
-
-	w->op = NULL;
-	if (!sb) {
-		(void)watch_free(w);
-		return;
-	}
-	if (!is_dir)
-		w->name = strrchr(w->at.path, '/') + 1;
-	start_watch(w, sb);
-}
-
 static void looked(void *user, const struct guest_entry *e)
 {
-	struct box_watch *w = user;
+	struct box_sub *w = user;
 
-	if (e->type != ENTRY_DIR)
-		w->name = w->at.path; /* for a moment: done() asks */
+	w->is_file = e->type != ENTRY_DIR;
 }
 
 static void look_done(void *user, uint64_t count)
 {
-	struct box_watch *w = user;
-	bool is_dir = !w->name;
+	struct box_sub *w = user;
 
 	(void)count;
-	w->name = NULL;
-	go_on(w, is_dir);
+	w->look = NULL;
+	join(w);
 }
 
 /* Not there yet: its directory tells when it comes. */
 static void look_failed(void *user, const struct err *err)
 {
-	struct box_watch *w = user;
+	struct box_sub *w = user;
 
-	w->op = NULL;
+	w->look = NULL;
+	w->is_file = true;
 	if (err->code == ENOENT)
-		go_on(w, false);
-	else
-		(void)watch_free(w);
+		return join(w);
+	settle(w, err);
+	(void)sub_free(w);
 }
 
-static bool is_known(const struct mcp_server *s, const char *owner, const char *uri,
-		     size_t *ret_count)
+/* ---- who wants it ---- */
+
+/* The same owner's, if there is one. Those that nobody wants any more are let go on the way. */
+static struct box_sub *find_sub(struct mcp_server *s, const char *owner, const char *uri,
+				size_t *ret_count)
 {
+	struct box_sub *found = NULL;
+
 	*ret_count = 0;
-	LIST_FOREACH (&s->watches, w, struct box_watch, node) {
+	LIST_FOREACH (&s->watches, w, struct box_sub, node) {
+		if (!is_wanted(w)) {
+			(void)sub_free(w);
+			continue;
+		}
 		++*ret_count;
 		if (strcmp(w->owner, owner) == 0 && strcmp(w->uri, uri) == 0)
-			return true;
+			found = w;
 	}
-	return false;
+	return found;
 }
 
-/* Those that nobody wants any more make room for others. */
-static void sweep(struct mcp_server *s)
-{
-	LIST_FOREACH (&s->watches, w, struct box_watch, node)
-		if (!is_wanted(w))
-			(void)watch_free(w);
-}
-
-void mcp_box_watch(struct mcp_server *s, const struct principal *who, const char *box_id,
-		   const char *uri)
+static int make_sub(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err)
 {
 	static const struct file_ops ops = { .entry = looked,
 					     .done = look_done,
 					     .failed = look_failed };
-	_cleanup_(watch_free_p) struct box_watch *w = NULL;
+	_cleanup_(sub_free_p) struct box_sub *w = calloc(1, sizeof(*w));
 	struct guest_file f = { .op = FILE_STAT, .user = "", .target = "" };
-	struct err err = { 0 };
 	struct sandbox *sb;
-	size_t count;
+	int r;
 
-	sweep(s);
-	if (is_known(s, who->owner, uri, &count) || count >= WATCHES_MAX ||
-	    principal_check(who, SCOPE_FILE_READ, NULL) < 0)
-		return;
-	w = calloc(1, sizeof(*w));
 	if (!w)
-		return;
+		return err_sys(err, ENOMEM, "watch");
 	list_init(&w->node);
-	w->server = s;
+	list_init(&w->waiting);
+	w->server = q->server;
 	w->uri = str_dup(str_of(uri));
-	if (!w->uri || mcp_box_uri_read(uri, &w->at) < 0 ||
-	    str_copy(w->owner, sizeof(w->owner), who->owner) < 0)
-		return;
-	sb = mcp_box_find(s, who, box_id, w->at.id);
-	if (!sb || loop_timer_create(s->deps.loop, tell, w, &w->timer) < 0)
-		return;
+	r = w->uri ? loop_timer_create(q->server->deps.loop, tell, w, &w->timer) : -ENOMEM;
+	if (r < 0 || str_copy(w->owner, sizeof(w->owner), q->who.owner) < 0)
+		return err_sys(err, r < 0 ? r : E2BIG, "watch");
+	sb = mcp_box_uri_read(uri, &w->at) < 0
+		     ? NULL
+		     : mcp_box_find(q->server, &q->who, q->box_id, w->at.id);
+	if (!sb)
+		return err_set(err, ENOENT, "there is no such sandbox");
 	(void)str_copy(w->at.id, sizeof(w->at.id), sandbox_id(sb));
 	f.path = w->at.path;
-	if (file_start(sb, &f, &ops, w, &w->op, &err) < 0)
-		return;
-	list_push_back(&s->watches, &w->node);
-	w = NULL;
+	r = file_start(sb, &f, &ops, w, &w->look, err);
+	if (r < 0)
+		return r;
+	list_push_back(&w->waiting, &wait->node);
+	list_push_back(&q->server->watches, &w->node);
+	(void)TAKE(w);
+	return 1;
+}
+
+int mcp_box_watch(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err)
+{
+	struct box_sub *w;
+	size_t count;
+	int r = principal_check(&q->who, SCOPE_FILE_READ, err);
+
+	if (r < 0)
+		return r;
+	w = find_sub(q->server, q->who.owner, uri, &count);
+	if (!w && count >= SUBS_MAX)
+		return err_set(err, EAGAIN, "too much is watched");
+	if (!w)
+		return make_sub(q, uri, wait, err);
+	if (w->dir && w->dir->is_armed)
+		return 0;
+	list_push_back(&w->waiting, &wait->node);
+	return 1;
 }
 
 void mcp_box_watches_end(struct mcp_server *s)
 {
 	while (!list_is_empty(&s->watches))
-		(void)watch_free(LIST_ENTRY(s->watches.next, struct box_watch, node));
+		(void)sub_free(LIST_ENTRY(s->watches.next, struct box_sub, node));
 }

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/encode.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "mcp/handlers.h"
@@ -217,16 +218,101 @@ void mcp_directory_read(struct mcp_request *q)
 
 /* ---- changes ---- */
 
-static void watch(struct mcp_request *q, const char *uri)
+/* What is watched before the client hears that it is: what it does right behind the answer must not
+ * be missed. */
+struct watching { /* arena */
+	struct mcp_wait *waits;
+	size_t n, pending;
+	struct err err; /* the first that cannot be */
+	void (*then)(struct mcp_request *q);
+};
+
+static void go_on(struct mcp_request *q)
+{
+	struct watching *g = q->work;
+
+	q->cancelled = NULL;
+	g->then(q);
+}
+
+void mcp_watched(struct mcp_wait *wait, const struct err *err)
+{
+	struct watching *g = wait->q->work;
+
+	if (err && !g->err.code)
+		g->err = *err;
+	if (--g->pending == 0)
+		go_on(wait->q);
+}
+
+static void watching_cancelled(struct mcp_request *q)
+{
+	struct watching *g = q->work;
+
+	for (size_t i = 0; i < g->n; i++)
+		list_remove(&g->waits[i].node);
+	mcp_drop(q);
+}
+
+static struct watching *watching_create(struct mcp_request *q, size_t n,
+					void (*then)(struct mcp_request *q))
+{
+	struct watching *g = arena_alloc(q->arena, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->waits = arena_array(q->arena, n > 0 ? n : 1, sizeof(*g->waits));
+	g->then = then;
+	g->pending = 1; /* until all were begun */
+	q->work = g;
+	q->cancelled = watching_cancelled;
+	return g->waits ? g : NULL;
+}
+
+static void watch(struct mcp_request *q, struct watching *g, const char *uri)
 {
 	const struct mcp_resources *k = strlen(uri) <= MCP_URI_MAX ? kind_of(q->server, uri) : NULL;
+	struct mcp_wait *wait = &g->waits[g->n];
+	struct err err = { 0 };
+	int r;
 
-	if (k && k->watch)
-		k->watch(q->server, &q->who, q->box_id, uri);
+	if (!k || !k->watch)
+		return;
+	*wait = (struct mcp_wait){ .q = q };
+	list_init(&wait->node);
+	r = k->watch(q, uri, wait, &err);
+	if (r < 0 && !g->err.code)
+		g->err = err;
+	if (r <= 0)
+		return;
+	g->n++;
+	g->pending++;
+}
+
+static void all_begun(struct mcp_request *q)
+{
+	struct watching *g = q->work;
+
+	if (--g->pending == 0)
+		go_on(q);
+}
+
+static void subscribed(struct mcp_request *q)
+{
+	const struct watching *g = q->work;
+	const char *uri = jv_text(jv_get(q->params, "uri"));
+
+	if (!g->err.code)
+		return mcp_result_empty(q);
+	(void)mcp_session_subscribe(q->session, uri, false);
+	if (g->err.code == ENOENT)
+		return mcp_no_resource(q, uri);
+	mcp_fail_data(q, RPC_PARAMS, g->err.text, mcp_uri_data(q, uri));
 }
 
 void mcp_resources_subscribe(struct mcp_request *q)
 {
+	struct watching *g;
 	const char *uri = NULL;
 	int r;
 
@@ -236,10 +322,11 @@ void mcp_resources_subscribe(struct mcp_request *q)
 	if (r == -EAGAIN)
 		return mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most",
 				MCP_SUBSCRIPTIONS_MAX);
-	if (r < 0)
+	g = r < 0 ? NULL : watching_create(q, 1, subscribed);
+	if (!g)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
-	watch(q, uri);
-	mcp_result_empty(q);
+	watch(q, g, uri);
+	all_begun(q);
 }
 
 void mcp_resources_unsubscribe(struct mcp_request *q)
@@ -252,11 +339,16 @@ void mcp_resources_unsubscribe(struct mcp_request *q)
 	mcp_result_empty(q);
 }
 
-void mcp_listening(struct mcp_request *q)
+/* What cannot be watched is not told of: the client may read it all the same. */
+void mcp_watch_listed(struct mcp_request *q, void (*then)(struct mcp_request *q))
 {
 	struct jv uris = jv_get(jv_get(q->params, "notifications"), "resourceSubscriptions");
+	struct watching *g = watching_create(q, jv_len(uris), then);
 
+	if (!g)
+		return mcp_fail(q, RPC_INTERNAL, "out of memory");
 	JV_FOREACH (uris, it)
 		if (jv_text(it.value))
-			watch(q, jv_text(it.value));
+			watch(q, g, jv_text(it.value));
+	all_begun(q);
 }

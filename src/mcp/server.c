@@ -44,6 +44,7 @@ int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, stru
 	list_init(&s->loose);
 	list_init(&s->tasks);
 	list_init(&s->watches);
+	list_init(&s->watched_dirs);
 	s->by_id = map_create(MCP_SESSIONS_MAX + 1);
 	s->ended = map_create(ENDED_MAX);
 	if (!s->by_id || !s->ended)

@@ -139,6 +139,12 @@ struct mcp_resource { /* as lists have it */
 void mcp_listing_add(struct mcp_listing *l, const struct mcp_resource *r);
 void mcp_no_resource(struct mcp_request *q, const char *uri); /* answers: it is not there */
 
+struct mcp_wait {         /* arena; of a request that waits until something is watched */
+	struct list node; /* the kind's; removed when the request is cancelled */
+	struct mcp_request *q;
+};
+void mcp_watched(struct mcp_wait *wait, const struct err *err); /* err NULL: it is */
+
 struct mcp_resources {      /* of one scheme */
 	const char *scheme; /* "sandbox://" */
 	/* All may be NULL but read. What is there, in any order: */
@@ -149,9 +155,9 @@ struct mcp_resources {      /* of one scheme */
 	/* What a directory holds: answers. */
 	void (*read_dir)(struct mcp_request *q, const char *uri);
 	/* Somebody wants to hear of changes: mcp_server_updated() from now on, as long as anybody
-	 * does. */
-	void (*watch)(struct mcp_server *s, const struct principal *who, const char *box_id,
-		      const char *uri);
+	 * does. 0: it sees them already; 1: mcp_watched() comes when it does, or cannot. */
+	int (*watch)(struct mcp_request *q, const char *uri, struct mcp_wait *wait,
+		     struct err *err);
 };
 
 struct mcp_fixtures { /* what tests add; never in what users run */

@@ -81,11 +81,11 @@ struct mcp_server {
 	struct list requests; /* struct mcp_request */
 	struct list sessions; /* struct mcp_session */
 	size_t n_sessions, n_requests;
-	struct map *by_id;   /* owned: session id -> struct mcp_session */
-	struct map *ended;   /* owned: ids of sessions that have ended -> anything */
-	struct list loose;   /* struct mcp_stream: of requests without a session */
-	struct list tasks;   /* struct mcp_task, oldest first: task.h */
-	struct list watches; /* of files in sandboxes: box_watch.c */
+	struct map *by_id;                 /* owned: session id -> struct mcp_session */
+	struct map *ended;                 /* owned: ids of sessions that have ended -> anything */
+	struct list loose;                 /* struct mcp_stream: of requests without a session */
+	struct list tasks;                 /* struct mcp_task, oldest first: task.h */
+	struct list watches, watched_dirs; /* of files in sandboxes: box_watch.c */
 	size_t kept;
 	struct loop_timer *tick; /* owned */
 	struct buf out;          /* the message that is being written */
@@ -128,8 +128,9 @@ void mcp_wants_write(struct jw *w, unsigned wants);
 
 /* ---- resources.c ---- */
 
-/* Somebody wants to hear of changes of what its filter names, from now on until it is over. */
-void mcp_listening(struct mcp_request *q);
+/* Somebody wants to hear of changes of what its filter names, until it is over: then() comes, now
+ * or later, when all of it is watched that can be. */
+void mcp_watch_listed(struct mcp_request *q, void (*then)(struct mcp_request *q));
 
 /* ---- stream.c ---- */
 

@@ -1,10 +1,8 @@
 """Files of sandboxes as resources: read inside the box, bounded, and nobody else's."""
 import base64
-import threading
 
 import pytest
 
-from support.daemon import until
 from support.mcp import Legacy, Modern, RpcError
 
 MAX = 2 << 20
@@ -156,54 +154,83 @@ def test_an_endpoint_of_one_sandbox_knows_no_other(daemon, box):
     other.delete().must(204)
 
 
+def heard_until(messages, wanted):
+    """Addresses that were told, until all of `wanted` were; a slow change may be told twice."""
+    told = []
+    while not set(wanted) <= set(told):
+        message = next(messages)
+        assert message["method"] == "notifications/resources/updated"
+        told.append(message["params"]["uri"])
+    return told
+
+
 def test_a_change_is_told_to_who_listens(daemon, box):
     peer = Modern(daemon)
-    uri = uri_of(box, "/workspace/watched")
-    run(box, "rm -f /workspace/watched; echo 1 > /workspace/other")
-    _, reply = peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+    uris = [uri_of(box, f"/workspace/{name}") for name in ("watched", "later", "dir%20watched")]
+    run(box, "mkdir -p '/workspace/dir watched'; rm -f /workspace/later; echo 1 > /workspace/watched")
+    _, reply = peer.begin("subscriptions/listen", {"notifications": {
+        "resourceSubscriptions": uris + ["sandbox://nobody/files/x", "nothing", uri_of(box, "/none/at/all")]}})
     messages = reply.messages()
     assert next(messages)["method"] == "notifications/subscriptions/acknowledged"
-    writing = until_told(box, messages, "echo $(date +%N) > /workspace/watched.new;"
-                                        " mv /workspace/watched.new /workspace/watched")
-    assert writing["method"] == "notifications/resources/updated"
-    assert writing["params"]["uri"] == uri
+    for uri, command in zip(uris, ["echo 2 > /workspace/new; mv /workspace/new /workspace/watched",
+                                   "echo 1 > /workspace/unrelated; echo 1 > /workspace/later",
+                                   "touch '/workspace/dir watched/file'"]):
+        run(box, command)
+        assert set(heard_until(messages, [uri])) <= set(uris[:uris.index(uri) + 1])
     reply.close()
 
 
 def test_a_change_is_told_to_a_session_that_subscribed(daemon, box):
     peer = Legacy(daemon).initialize()
-    uri = uri_of(box, "/workspace/dir-watched")
-    run(box, "mkdir -p /workspace/dir-watched")
     stream = peer.ask("GET", headers={**peer.headers(), "Accept": "text/event-stream"})
-    assert peer.call("resources/subscribe", {"uri": uri}) == {}
-    told = until_told(box, stream.messages(), "echo $(date +%N) > /workspace/dir-watched/file")
-    assert (told["method"], told["params"]["uri"]) == ("notifications/resources/updated", uri)
-    assert peer.call("resources/unsubscribe", {"uri": uri}) == {}
-    refused(peer, "resources/subscribe", "nothing://x")
+    messages = stream.messages()
+    uris = [uri_of(box, f"/workspace/s{i}") for i in range(64)]
+    for uri in uris:
+        assert peer.call("resources/subscribe", {"uri": uri}) == {}
+    run(box, "cd /workspace; for i in $(seq 2 63); do echo $i > s$i; done")
+    assert set(heard_until(messages, uris[2:])) == set(uris[2:])
+    assert peer.call("resources/unsubscribe", {"uri": uris[0]}) == {}
+    run(box, "cd /workspace; echo 1 > s0; echo 1 > s1")
+    assert uris[0] not in heard_until(messages, [uris[1]])
     stream.close()
     peer.end()
 
 
-def until_told(box, messages, command):
-    """The watch begins a moment after the answer: something happens until somebody hears of it."""
-    heard = []
-    listener = threading.Thread(target=lambda: heard.append(next(messages)), daemon=True)
-    listener.start()
-
-    def again():
-        run(box, command)
-        listener.join(0.5)
-        return bool(heard)
-
-    until(again, what="the news of a change")
-    return heard[0]
+def test_what_is_watched_ends_with_its_sandbox(daemon):
+    other = daemon.api.sandbox()
+    peer = Modern(daemon)
+    uri = uri_of(other, "/workspace/x")
+    _, reply = peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+    messages = reply.messages()
+    next(messages)
+    other.delete().must(204)
+    assert heard_until(messages, [uri]) == [uri]
+    refused(peer, "resources/read", uri)
+    reply.close()
 
 
-def test_subscriptions_are_bounded(daemon, box):
+def test_subscriptions_are_bounded_and_to_what_is_there(daemon, box):
     peer = Legacy(daemon).initialize()
+    for uri in ("nothing://x", "sandbox://nobody/files/x", uri_of(box, "/none/at/all"), "sandbox://x"):
+        refused(peer, "resources/subscribe", uri)
     for i in range(64):
         peer.call("resources/subscribe", {"uri": uri_of(box, f"/workspace/n{i}")})
     with pytest.raises(RpcError) as caught:
         peer.call("resources/subscribe", {"uri": uri_of(box, "/workspace/one-more")})
     assert caught.value.code == -32602
     assert peer.end() in (200, 202, 204)
+
+
+def test_directories_that_are_watched_are_bounded(daemon):
+    other = daemon.api.sandbox()
+    peer = Legacy(daemon).initialize()
+    run(other, "cd /workspace; mkdir $(seq 30)")
+    codes = []
+    for i in range(1, 31):
+        try:
+            codes.append(peer.call("resources/subscribe", {"uri": uri_of(other, f"/workspace/{i}")}))
+        except RpcError as error:
+            codes.append(error.code)
+    assert codes[:20] == [{}] * 20 and codes[-1] == -32602
+    peer.end()
+    other.delete().must(204)
