@@ -65,8 +65,8 @@ static void refuse(struct api_call *c, int status, const char *code, const char 
 		jw_str_field(&w, "field", field);
 	jw_object_end(&w);
 	(void)jw_end(&w);
-	if (status == 401 || status == 403)
-		mcp_metadata_challenge(c, status);
+	if (status == 401)
+		mcp_metadata_challenge(c);
 	reply_error(c, status, (struct jv){ NULL }, REFUSED, message, buf_str(&b));
 }
 

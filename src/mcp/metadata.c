@@ -21,7 +21,13 @@ void mcp_metadata(struct api_call *c)
 		return problem_status(c, 404, "tokens of an identity provider are not taken here");
 	if (!url)
 		return problem_status(c, 503, "out of memory");
-	(void)buf_printf(&resource, "%s%s", url, path[0] ? path : "/mcp");
+	/* What clients ask tokens for is what those must say: where the audience is an address, it
+	 * is that one, for all that lies below it. */
+	if (strncmp(config->jwt_audience, "https://", 8) == 0 ||
+	    strncmp(config->jwt_audience, "http://", 7) == 0)
+		(void)buf_puts(&resource, config->jwt_audience);
+	else
+		(void)buf_printf(&resource, "%s%s", url, path[0] ? path : "/mcp");
 	jw_object_begin(&w);
 	jw_str_field(&w, "resource", buf_str(&resource));
 	jw_str_field(&w, "resource_name", "Holt");
@@ -37,17 +43,18 @@ void mcp_metadata(struct api_call *c)
 	call_reply(c, 200, &w);
 }
 
-void mcp_metadata_challenge(struct api_call *c, int status)
+void mcp_metadata_challenge(struct api_call *c)
 {
 	_cleanup_(buf_done) struct buf value = { 0 };
-	const char *url = call_base(c);
-	const char *error = status == 403 ? "error=\"insufficient_scope\"" : "";
+	const char *url = call_base(c), *path = http_path(c->http);
 
 	if (!c->api->deps.config->jwt_issuer) {
 		(void)http_header_add(c->http, "WWW-Authenticate", "Bearer realm=\"holt\"");
 		return;
 	}
-	if (url && buf_printf(&value, "Bearer %s%sresource_metadata=\"%s" MCP_METADATA_PATH "%s\"",
-			      error, error[0] ? ", " : "", url, http_path(c->http)) == 0)
+	/* a path that could end the quotes is not ours */
+	(void)buf_printf(&value, "Bearer resource_metadata=\"%s" MCP_METADATA_PATH "%s\"",
+			 url ? url : "", strpbrk(path, "\"\\") ? "" : path);
+	if (url && !value.failed)
 		(void)http_header_add(c->http, "WWW-Authenticate", buf_str(&value));
 }
