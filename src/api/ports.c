@@ -32,27 +32,26 @@ struct port_call { /* in the request's arena */
 _Static_assert(PORT_HASH_LEN == HASH_LEN, "a token's hash is kept whole");
 
 /* The address that a browser can use: the one by host name where there is a domain. */
-static void write_url(struct jw *w, const struct api_call *c, const char *id, uint16_t port)
+static void write_url(struct jw *w, struct api_call *c, const char *id, uint16_t port)
 {
 	const struct config *config = c->api->deps.config;
-	const char *host = http_header(c->http, "host"), *scheme;
+	const char *host = http_header(c->http, "host"), *base = call_base(c);
 	const char *number = host ? strrchr(host, ':') : NULL;
 	_cleanup_(buf_done) struct buf url = { 0 };
 
-	scheme = http_is_tls(c->http) ? "https" : "http";
 	if (number && number[1 + strspn(number + 1, "0123456789")] != '\0')
 		number = NULL; /* the end of an address of IPv6 */
 	if (config->domain && config->domain[0])
-		(void)buf_printf(&url, "%s://%u-%s.%s%s/", scheme, port, id, config->domain,
-				 number ? number : "");
+		(void)buf_printf(&url, "%s://%u-%s.%s%s/", http_is_tls(c->http) ? "https" : "http",
+				 port, id, config->domain, number ? number : "");
 	else
-		(void)buf_printf(&url, "%s://%s/api/v1/sandboxes/%s/ports/%u/", scheme,
-				 host ? host : "localhost", id, port);
+		(void)buf_printf(&url, "%s/api/v1/sandboxes/%s/ports/%u/", base ? base : "", id,
+				 port);
 	jw_str_field(w, "url", buf_str(&url));
 }
 
-static void write_port(struct jw *w, const struct api_call *c, const char *id,
-		       const struct port_info *p, const char *token)
+static void write_port(struct jw *w, struct api_call *c, const char *id, const struct port_info *p,
+		       const char *token)
 {
 	jw_object_begin(w);
 	jw_uint_field(w, "port", p->port);

@@ -63,15 +63,13 @@ static int sign(const struct api_call *c, const char *owner, const char *label, 
 static int write_url(struct api_call *c, const char *label, struct buf *url)
 {
 	uint64_t expires = (uint64_t)(clock_wall_ms() + GOOD_FOR_MS);
-	const char *host = http_header(c->http, "host"), *owner = c->who.owner;
+	const char *base = call_base(c), *owner = c->who.owner;
 	char mac[MAC_SIZE];
 	int r = sign(c, owner, label, expires, mac);
 
-	if (r < 0)
-		return r;
-	(void)buf_printf(
-		url, "%s://%s/templates/files/%s?owner=", http_is_tls(c->http) ? "https" : "http",
-		host ? host : "localhost", label + strlen(BUILD_LABEL));
+	if (r < 0 || !base)
+		return r < 0 ? r : -ENOMEM;
+	(void)buf_printf(url, "%s/templates/files/%s?owner=", base, label + strlen(BUILD_LABEL));
 	for (const char *p = owner; *p; p++)
 		(void)buf_printf(url, "%%%02x", (unsigned char)*p);
 	return buf_printf(url, "&expires=%" PRIu64 "&signature=%s", expires, mac);
