@@ -8,13 +8,12 @@
 #include "tools/skills.h"
 #include "tools/toolbox.h"
 
-/* Their names stand in a tool's description, too. */
 static void skills_changed(void *user)
 {
 	struct toolset *t = user;
 
 	skills_log(t->skills);
-	mcp_server_changed(t->mcp, MCP_CHANGE_TOOLS | MCP_CHANGE_RESOURCES);
+	mcp_skills_changed(t->mcp);
 }
 
 static int open_servers(struct toolset *t, const struct toolset_deps *deps, struct err *err)

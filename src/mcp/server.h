@@ -188,6 +188,8 @@ enum mcp_change {
 };
 /* Tells everybody who wants to know. */
 void mcp_server_changed(struct mcp_server *s, enum mcp_change what);
+/* Skills are others now: their names stand in a tool's description, too. */
+void mcp_skills_changed(struct mcp_server *s);
 /* To those of this owner who subscribed to it. */
 void mcp_server_updated(struct mcp_server *s, const char *owner, const char *uri);
 /* To those of this owner (NULL: anybody) who listen and whose filter's list `filter` names `value`:

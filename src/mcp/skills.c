@@ -4,6 +4,7 @@
 #include "auth/principal.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "mcp/handlers.h"
 #include "mcp/page.h"
@@ -212,6 +213,42 @@ static void read_dir(struct mcp_request *q, const char *uri)
 		return mcp_fail_data(q, RPC_PARAMS, "there is no such directory",
 				     mcp_uri_data(q, uri));
 	mcp_listing_answer(&l);
+}
+
+/* ---- changes ---- */
+
+#define TOLD_MAX 65536u
+
+/* Everybody of this owner hears of an address at once: once is enough. */
+static void tell(struct mcp_server *s, struct map *told, const char *owner, const char *uri)
+{
+	_cleanup_(buf_done) struct buf key = { 0 };
+
+	if (!uri || !str_starts(str_of(uri), SKILL_SCHEME) ||
+	    buf_printf(&key, "%s %s", owner, uri) < 0 || map_get(told, key.data, key.len))
+		return;
+	if (map_put(told, key.data, key.len, s, NULL) == 0)
+		mcp_server_updated(s, owner, uri);
+}
+
+void mcp_skills_changed(struct mcp_server *s)
+{
+	struct map *told = map_create(TOLD_MAX);
+
+	mcp_server_changed(s, MCP_CHANGE_TOOLS | MCP_CHANGE_RESOURCES);
+	if (!told)
+		return;
+	LIST_FOREACH (&s->sessions, n, struct mcp_session, node)
+		for (size_t i = 0; i < n->n_uris; i++)
+			tell(s, told, n->owner, n->uris[i]);
+	LIST_FOREACH (&s->requests, q, struct mcp_request, node) {
+		struct jv filter = jv_get(q->params, "notifications");
+
+		JV_FOREACH (jv_get(filter, "resourceSubscriptions"), it)
+			if (q->is_listening)
+				tell(s, told, q->who.owner, jv_text(it.value));
+	}
+	(void)map_free(told);
 }
 
 const struct mcp_resources mcp_skill_resources = {

@@ -174,6 +174,30 @@ def test_a_new_skill_is_told_to_those_who_listen(skilled):
     assert number
 
 
+def test_a_change_of_a_file_is_told_to_who_subscribed(skilled):
+    uri = "skill://greeting/docs/Q%26A%20one.md"
+    file = skilled.folder / "greeting/docs/Q&A one.md"
+    legacy = Legacy(skilled).initialize()
+    stream = legacy.ask("GET", headers={**legacy.headers(), "Accept": "text/event-stream"})
+    assert legacy.call("resources/subscribe", {"uri": uri}) == {}
+    _, reply = Modern(skilled).begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+    modern = reply.messages()
+    assert next(modern)["method"] == "notifications/subscriptions/acknowledged"
+    before = file.read_bytes()
+    try:
+        write(file, "# changed\n")
+        for messages in (modern, stream.messages()):
+            told = next(message for message in messages if message["method"] == "notifications/resources/updated")
+            assert told["params"]["uri"] == uri
+        until(lambda: read(legacy, uri)[1] == b"# changed\n", what="the new file")
+    finally:
+        write(file, before)
+        reply.close()
+        stream.close()
+    until(lambda: read(legacy, uri)[1] == before, what="the old file")
+    legacy.end()
+
+
 def test_get_skill_reads_instructions_and_files(peer):
     tools = {row["name"]: row for row in peer.call("tools/list", {})["tools"]}
     assert "- greeting: Greets: politely" in tools["get_skill"]["description"]
