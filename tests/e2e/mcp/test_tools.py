@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from support import machine
-from support.daemon import until
+from support.daemon import Daemon, until
 from support.mcp import Legacy, Modern, RpcError
 
 
@@ -204,6 +204,45 @@ def test_somebody_who_wants_to_know_hears_how_it_goes(box):
     assert any("line" in one["message"] for one in told)
 
 
+def test_memory_that_was_used_up_is_said(box):
+    got = box.ok("run_code", code="x = bytearray(10**10)\nfor i in range(0, len(x), 4096): x[i] = 1")
+    assert got["exit_code"] != 0
+    assert "MemoryError" in got["stderr"] or any("memory" in note for note in got["notes"]), got
+
+
+def test_a_daemon_that_ends_leaves_what_runs_running():
+    with Daemon() as daemon:
+        peer = Legacy(daemon).initialize()
+        peer.tool("exec", command="true")
+        busy = [("exec", {"command": "sleep 4716", "timeout_ms": 600_000}),
+                ("run_code", {"context_id": "c", "code": "import time; time.sleep(4717)", "timeout_ms": 600_000}),
+                ("run_code", {"code": "import os; os.execvp('sleep', ['sleep', '4718'])", "timeout_ms": 600_000})]
+        process = peer.tool("process_start", command="echo x; sleep 4719")["structuredContent"]["process_id"]
+        busy.append(("process_output", {"process_id": process, "position": 2, "wait_ms": 60_000}))
+        threads = [threading.Thread(target=gone, args=(peer, name, given)) for name, given in busy]
+        for thread in threads:
+            thread.start()
+        until(lambda: sleeping(4716) and sleeping(4718) and sleeping(4719))
+        daemon.stop()
+        for thread in threads:
+            thread.join()
+        assert sleeping(4716) and sleeping(4718) and sleeping(4719)
+        daemon.start()
+        after = Legacy(daemon)
+        after.session, after.version = peer.session, peer.version
+        listed = after.tool("process_list")["structuredContent"]["processes"]
+        assert sum(one["running"] for one in listed) >= 3
+
+
+def gone(peer, name, arguments):
+    """A call whose answer never comes."""
+    try:
+        peer.post({"jsonrpc": "2.0", "id": peer.next_id(), "method": "tools/call",
+                   "params": {"name": name, "arguments": arguments}}).close()
+    except OSError:
+        pass
+
+
 # --- one's own sandbox -------------------------------------------------------------------------
 
 
@@ -299,6 +338,22 @@ def test_code_in_a_context_remembers_and_tells_values(box):
     assert failed["error"]["name"] == "ZeroDivisionError" and failed["exit_code"] == 1
     assert "context" in box.fails("run_code", context_id="notes", language="bash", code="true")
     assert "no context" in box.fails("run_code", context_id="a" * 20, code="1")
+
+
+def test_code_in_a_context_is_cancelled_and_the_context_stays(legacy):
+    legacy.tool("run_code", context_id="c", code="x = 5")
+    number, done = legacy.next_id(), []
+    message = {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+               "params": {"name": "run_code", "arguments": {
+                   "context_id": "c", "code": "import subprocess\nsubprocess.run(['sleep', '4720'])"}}}
+    thread = threading.Thread(target=lambda: done.append(legacy.post(message)))
+    thread.start()
+    until(lambda: sleeping(4720))
+    legacy.notify("notifications/cancelled", {"requestId": number})
+    until(lambda: not sleeping(4720))
+    thread.join()
+    done[0].close()
+    assert legacy.tool("run_code", context_id="c", code="x")["structuredContent"]["results"][0]["text"] == "5"
 
 
 def test_a_picture_is_a_block(box):
