@@ -86,6 +86,7 @@ static bool learn_tool(struct mcpc *c, struct jv tool)
 	if (r < 0 || !name) {
 		log_debug("mcpc", "tool '%.80s' is left out: its headers are wrong",
 			  name ? name : "");
+		(void)mcpc_mirror_free(mirror);
 		return false;
 	}
 	if (!c->mirrors)
