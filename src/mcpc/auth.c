@@ -30,7 +30,8 @@ struct auth {
 	struct list waits, told; /* struct wait, owned: for what comes, and with what has come */
 	struct loop_task tell;
 	size_t n_waits;
-	bool is_busy; /* a token is being got */
+	bool is_busy;    /* a token is being got */
+	uint64_t number; /* of the token: one more with each */
 	void (*opened)(void *user, const char *url, const struct err *err);
 	void *opened_user;
 };
@@ -159,6 +160,7 @@ static void step(void *user)
 			a->is.open(a->is.user, todo.url);
 		return;
 	case OAUTH_READY:
+		a->number++;
 		finish(a, NULL);
 		return;
 	case OAUTH_FAILED:
@@ -196,14 +198,16 @@ static int begin(struct auth *a, int status, const char *challenge, struct err *
 
 /* ---- what transports ask ---- */
 
-static const char *token(struct mcpc_auth *base)
+static const char *token(struct mcpc_auth *base, uint64_t *ret_number)
 {
 	struct auth *a = of(base);
 
+	*ret_number = a->number;
 	return a->fixed ? secret_reveal(a->fixed, NULL) : oauth_token(a->oauth, now_s());
 }
 
-static int add_wait(struct auth *a, void (*done)(void *user, const struct err *err), void *user)
+static int add_wait(struct auth *a, struct list *to,
+		    void (*done)(void *user, const struct err *err), void *user)
 {
 	struct wait *w = a->n_waits < MCPC_AUTH_WAITS_MAX ? calloc(1, sizeof(*w)) : NULL;
 
@@ -211,8 +215,11 @@ static int add_wait(struct auth *a, void (*done)(void *user, const struct err *e
 		return -EAGAIN;
 	w->done = done;
 	w->user = user;
-	list_push_back(&a->waits, &w->node);
-	a->n_waits++;
+	list_push_back(to, &w->node);
+	if (to == &a->waits)
+		a->n_waits++;
+	else
+		loop_task_post(a->is.loop, &a->tell);
 	return 0;
 }
 
@@ -238,7 +245,7 @@ static void forget(struct mcpc_auth *base, void *user)
 	(void)drop(&a->told, user);
 }
 
-static int refused(struct mcpc_auth *base, int status, const char *challenge,
+static int refused(struct mcpc_auth *base, uint64_t number, int status, const char *challenge,
 		   void (*done)(void *user, const struct err *err), void *user)
 {
 	struct auth *a = of(base);
@@ -247,11 +254,13 @@ static int refused(struct mcpc_auth *base, int status, const char *challenge,
 
 	if (a->fixed)
 		return -EACCES;
+	/* An answer that was on its way while another one came: that one has not been tried. */
+	if (!a->is_busy && number != a->number && oauth_token(a->oauth, now_s()))
+		return add_wait(a, &a->told, done, user);
 	r = a->is_busy ? 0 : begin(a, status, challenge, &err);
-
 	if (r < 0)
 		log_debug("mcp", "%s", err.text);
-	return r < 0 ? r : add_wait(a, done, user);
+	return r < 0 ? r : add_wait(a, &a->waits, done, user);
 }
 
 /* ---- somebody with a browser ---- */
@@ -304,7 +313,7 @@ int mcpc_auth_redirected(struct mcpc_auth *base, const char *query,
 	r = oauth_redirected(a->oauth, query, err);
 	if (r < 0)
 		return r;
-	r = done ? add_wait(a, done, user) : 0;
+	r = done ? add_wait(a, &a->waits, done, user) : 0;
 	loop_task_post(a->is.loop, &a->step);
 	return r < 0 ? err_sys(err, r, "oauth") : 0;
 }

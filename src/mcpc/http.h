@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "mcpc/mcpc.h"
 
@@ -13,12 +14,14 @@ struct courier;
 struct mcpc_auth; /* begins with .ops: whoever gets tokens (oauth.h) */
 
 struct mcpc_auth_ops {
-	/* The token to send now; NULL: none (yet). Borrowed for the call. */
-	const char *(*token)(struct mcpc_auth *a);
-	/* The server wants another one: status 401 or 403, and its WWW-Authenticate (NULL: none).
-	 * done() comes once, later: without err the request is sent again, with the token of then.
-	 * -errno: there is no way, the refusal stands. One request is refused twice at most. */
-	int (*refused)(struct mcpc_auth *a, int status, const char *challenge,
+	/* The token to send now; NULL: none (yet). Borrowed for the call. *ret_number: which one it
+	 * is. */
+	const char *(*token)(struct mcpc_auth *a, uint64_t *ret_number);
+	/* The server wants another one than that number: status 401 or 403, and its
+	 * WWW-Authenticate (NULL: none). done() comes once, later: without err the request is sent
+	 * again, with the token of then. -errno: there is no way, the refusal stands. One request
+	 * is refused twice at most. */
+	int (*refused)(struct mcpc_auth *a, uint64_t number, int status, const char *challenge,
 		       void (*done)(void *user, const struct err *err), void *user);
 	/* done() of this user does not come any more. */
 	void (*forget)(struct mcpc_auth *a, void *user);

@@ -212,7 +212,8 @@ static bool wants_token(struct mcpc_exchange *x, const struct courier_answer *a)
 	if (!auth || (a->status != 401 && a->status != 403) || x->refusals == REFUSALS_MAX)
 		return false;
 	x->refusals++;
-	return auth->ops->refused(auth, a->status, a->headers[CHALLENGE], another_token, x) == 0;
+	return auth->ops->refused(auth, x->token_no, a->status, a->headers[CHALLENGE],
+				  another_token, x) == 0;
 }
 
 static void ended_well(struct mcpc_exchange *x)

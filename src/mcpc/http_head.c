@@ -95,9 +95,9 @@ static bool has_version(const struct mcpc_exchange *x)
 	return x->headers && x->headers[0] && str_starts(str_of(x->headers[0]), "MCP-Protocol-");
 }
 
-int mcpc_http_head_write(const struct mcpc_exchange *x, char ***ret)
+int mcpc_http_head_write(struct mcpc_exchange *x, char ***ret)
 {
-	const char *token = x->h->auth ? x->h->auth->ops->token(x->h->auth) : NULL;
+	const char *token = x->h->auth ? x->h->auth->ops->token(x->h->auth, &x->token_no) : NULL;
 	bool is_post = x->body && !x->is_resuming;
 	struct head h;
 

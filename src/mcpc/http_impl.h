@@ -57,6 +57,7 @@ struct mcpc_exchange {
 	int64_t retry_ms;         /* -1: not said */
 	unsigned tries;           /* to go on, since the last event */
 	unsigned refusals;        /* that another token might help against */
+	uint64_t token_no;        /* which one was sent */
 	struct loop_timer *timer; /* owned: until it goes on; NULL: never did */
 };
 
@@ -79,7 +80,7 @@ void mcpc_exchange_free(struct mcpc_exchange *x);
 /* ---- http_head.c ---- */
 
 /* All headers of a request, for the courier; ended by NULL. Freed by mcpc_http_head_free(). */
-int mcpc_http_head_write(const struct mcpc_exchange *x, char ***ret);
+int mcpc_http_head_write(struct mcpc_exchange *x, char ***ret);
 /* Those of one message alone: copied into x->headers. -E2BIG, -ENOMEM. */
 int mcpc_http_head_keep(struct mcpc_exchange *x, const struct mcpc_send *m);
 void mcpc_http_head_free(char **headers); /* zeroes them: tokens are among them */

@@ -33,6 +33,7 @@ struct rig {
 	unsigned told, waited_for, kept_times, released;
 	struct err err;
 	char opened[512];
+	uint64_t number;
 };
 
 static void too_long(void *user)
@@ -129,9 +130,15 @@ static void run(struct rig *g, unsigned waited_for)
 	loop_timer_stop(g->limit);
 }
 
+static const char *token(struct rig *g)
+{
+	return g->auth->ops->token(g->auth, &g->number);
+}
+
+/* A request that was sent with the token of the last look at it. */
 static int refuse(struct rig *g, void (*fn)(void *user, const struct err *err), void *user)
 {
-	return g->auth->ops->refused(g->auth, 401, NULL, fn, user);
+	return g->auth->ops->refused(g->auth, g->number, 401, NULL, fn, user);
 }
 
 /* ---- tests ---- */
@@ -141,14 +148,14 @@ static void all_who_are_refused_wait_for_one_token(void **state)
 	struct rig *g = *state;
 
 	MAKE(g, OAUTH_GRANT_CLIENT, NO_METADATA, { .answer = TOKEN });
-	assert_null(g->auth->ops->token(g->auth));
+	assert_null(token(g));
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(refuse(g, done, g), 0);
 	assert_int_equal(g->told, 0); /* never from inside */
 	run(g, 3);
 	assert_int_equal(g->told, 3);
 	assert_int_equal(g->err.code, 0);
-	assert_string_equal(g->auth->ops->token(g->auth), "tok");
+	assert_string_equal(token(g), "tok");
 	http_rig_stop(&g->http); /* four requests, and no more */
 	assert_non_null(strstr(buf_str(&g->http.got), "grant_type=client_credentials"));
 	assert_non_null(strstr(buf_str(&g->http.got), "Authorization: Basic "));
@@ -169,7 +176,29 @@ static void a_failure_is_told_to_all_and_names_no_secret(void **state)
 	assert_int_equal(g->err.code, EACCES);
 	assert_non_null(strstr(g->err.text, "invalid_client"));
 	assert_null(strstr(g->err.text, "hush"));
-	assert_null(g->auth->ops->token(g->auth));
+	assert_null(token(g));
+}
+
+static void a_late_refusal_of_an_old_token_costs_no_new_one(void **state)
+{
+	struct rig *g = *state;
+	int other = 0;
+
+	MAKE(g, OAUTH_GRANT_CLIENT, NO_METADATA, { .answer = TOKEN });
+	assert_null(token(g));
+	assert_int_equal(refuse(g, done, g), 0);
+	run(g, 1);
+	assert_int_equal(refuse(g, done, g), 0); /* of what was sent without a token, too */
+	assert_int_equal(refuse(g, done_and_free, &other), 0);
+	g->auth->ops->forget(g->auth, &other);
+	assert_int_equal(g->told, 1);
+	run(g, 2);
+	assert_int_equal(g->err.code, 0);
+	http_rig_stop(&g->http); /* there was nothing more to ask */
+	assert_string_equal(token(g), "tok");
+	/* of this one it is another matter: it is used up */
+	assert_int_equal(refuse(g, done, g), 0);
+	assert_null(token(g));
 }
 
 static void who_forgets_hears_nothing(void **state)
@@ -215,13 +244,13 @@ static void a_fixed_token_is_all_there_is(void **state)
 
 	assert_int_equal(mcpc_auth_create_fixed("a\r\nb", &g->auth, &err), -EINVAL);
 	assert_int_equal(mcpc_auth_create_fixed("abc", &g->auth, &err), 0);
-	assert_string_equal(g->auth->ops->token(g->auth), "abc");
+	assert_string_equal(token(g), "abc");
 	assert_int_equal(refuse(g, done, g), -EACCES);
 	assert_int_equal(mcpc_auth_load(g->auth, "{}", &err), -ENOTSUP);
 	assert_int_equal(mcpc_auth_redirected(g->auth, "x", NULL, NULL, &err), -ENOTSUP);
 	assert_true(mcpc_auth_is_ready(g->auth));
 	mcpc_auth_logout(g->auth);
-	assert_string_equal(g->auth->ops->token(g->auth), "abc");
+	assert_string_equal(token(g), "abc");
 }
 
 /* ---- logins ---- */
@@ -255,9 +284,9 @@ static void a_login_opens_an_address_and_ends_with_what_comes_back(void **state)
 	run(g, 2);
 	assert_int_equal(g->err.code, 0);
 	assert_true(mcpc_auth_is_ready(g->auth));
-	assert_string_equal(g->auth->ops->token(g->auth), "tok");
+	assert_string_equal(token(g), "tok");
 	mcpc_auth_logout(g->auth);
-	assert_null(g->auth->ops->token(g->auth));
+	assert_null(token(g));
 	assert_null(g->kept); /* told to forget it */
 	assert_int_equal(mcpc_auth_redirected(g->auth, query, done, g, &err), -EINVAL);
 }
@@ -311,6 +340,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(all_who_are_refused_wait_for_one_token),
 		TEST(a_failure_is_told_to_all_and_names_no_secret),
+		TEST(a_late_refusal_of_an_old_token_costs_no_new_one),
 		TEST(who_forgets_hears_nothing),
 		TEST(whoever_is_told_may_free_it),
 		TEST(too_many_do_not_wait),

@@ -27,6 +27,7 @@ struct rig {
 	struct mcpc_auth *auth;
 	struct err err;
 	char file[32];
+	uint64_t number;
 };
 
 static int setup(void **state)
@@ -86,13 +87,13 @@ static void a_token_is_the_environment_s_or_a_file_s(void **state)
 	char json[128];
 
 	assert_int_equal(make(g, URL, "{\"type\":\"bearer\",\"token\":\"${TOKEN}\"}"), 0);
-	assert_string_equal(g->auth->ops->token(g->auth), "t0k3n");
+	assert_string_equal(g->auth->ops->token(g->auth, &g->number), "t0k3n");
 	write_file(g, "  of-a-file\r\n");
 	assert_int_equal(str_format(json, sizeof(json),
 				    "{\"type\":\"bearer\",\"token_file\":\"%s\"}", g->file),
 			 0);
 	assert_int_equal(make(g, URL, json), 0);
-	assert_string_equal(g->auth->ops->token(g->auth), "of-a-file");
+	assert_string_equal(g->auth->ops->token(g->auth, &g->number), "of-a-file");
 	write_file(g, "\n");
 	assert_int_equal(truncate(g->file, 1), 0);
 	assert_int_equal(make(g, URL, json), -ENODATA);
@@ -175,16 +176,16 @@ static void tokens_outlast_the_daemon_for_the_same_server_at_the_same_address(vo
 	k = auth_kept_free(k);
 	live_again(g);
 	assert_int_equal(make(g, URL, "{\"type\":\"login\"}"), 0);
-	assert_string_equal(g->auth->ops->token(g->auth), "tok");
+	assert_string_equal(g->auth->ops->token(g->auth, &g->number), "tok");
 	assert_int_equal(make(g, "https://b.example/mcp", "{\"type\":\"login\"}"), 0);
-	assert_null(g->auth->ops->token(g->auth));
+	assert_null(g->auth->ops->token(g->auth, &g->number));
 	assert_int_equal(make(g, URL, "{\"type\":\"login\"}"), 0);
 	mcpc_auth_logout(g->auth);
 	rig_run(&g->box);
 	g->auth = mcpc_auth_free(g->auth);
 	live_again(g);
 	assert_int_equal(make(g, URL, "{\"type\":\"login\"}"), 0);
-	assert_null(g->auth->ops->token(g->auth));
+	assert_null(g->auth->ops->token(g->auth, &g->number));
 }
 
 static void of_what_comes_while_it_is_written_the_last_counts(void **state)

@@ -72,9 +72,12 @@ static void on_failed(void *user, const char *id, int status, const char *body, 
 
 static const struct mcpc_transport_events events = { .message = on_message, .failed = on_failed };
 
-static const char *token(struct mcpc_auth *a)
+static const char *token(struct mcpc_auth *a, uint64_t *ret_number)
 {
-	return ((struct rig *)a)->token;
+	struct rig *g = (struct rig *)a;
+
+	*ret_number = g->n_refused;
+	return g->token;
 }
 
 static void tell_auth(void *user)
@@ -84,11 +87,12 @@ static void tell_auth(void *user)
 	g->auth_done(g->auth_user, NULL);
 }
 
-static int refused(struct mcpc_auth *a, int status, const char *challenge,
+static int refused(struct mcpc_auth *a, uint64_t number, int status, const char *challenge,
 		   void (*done)(void *user, const struct err *err), void *user)
 {
 	struct rig *g = (struct rig *)a;
 
+	assert_int_equal(number, g->n_refused); /* the one that was sent */
 	g->n_refused++;
 	g->status = status;
 	(void)str_copy(g->challenge, sizeof(g->challenge), challenge ? challenge : "");
