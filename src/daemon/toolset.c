@@ -46,6 +46,7 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 				    .sandboxes = deps->sandboxes,
 				    .store = deps->store,
 				    .secret = deps->secret,
+				    .audit = deps->audit,
 				    .more = extras ? extras->tools : NULL };
 	struct mcp_deps mcp = { .loop = deps->loop,
 				.config = deps->config,

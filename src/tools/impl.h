@@ -29,6 +29,11 @@ extern const struct tool_table tools_exec_table, tools_code_table, tools_file_ta
 bool tools_takes_box(const struct tool *tool, bool is_bound);
 const struct jv_field *tools_box_field(void);
 
+/* ---- note.c ---- */
+
+/* A line of the audit log. False: it does not take any now. */
+bool tool_note(const struct tool_call *t, const char *outcome);
+
 /* ---- place.c ---- */
 
 /* The path as the box knows it, in the arena: a relative one begins in TOOL_HOME. NULL after

@@ -12,8 +12,11 @@
 #include "tools/bridge.h"
 #include "tools/impl.h"
 
+/* Better no deed than one that leaves no trace. */
 static void run(struct tool_call *t)
 {
+	if (!(t->tool->hints & TOOL_READ_ONLY) && !tool_note(t, "began"))
+		return tool_fail(t, "the audit log cannot be written to now: try again later");
 	t->tool->run(t);
 }
 
@@ -308,8 +311,10 @@ static void begin(void *user)
 		return cancelled(t);
 	if (t->is_bound && t->tool->flags & TOOL_FREE_ONLY)
 		return tool_fail(t, "this key is good for one sandbox only");
-	if (principal_check(&t->who, t->tool->scopes, &err) < 0)
+	if (principal_check(&t->who, t->tool->scopes, &err) < 0) {
+		(void)tool_note(t, "refused");
 		return tool_fail_err(t, &err);
+	}
 	if (!take_arguments(t, &box))
 		return;
 	if (t->tool->flags & TOOL_IN_BOX)

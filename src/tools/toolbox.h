@@ -5,6 +5,7 @@
 #include "tools/tool.h"
 
 struct bridges;
+struct audit_log;
 struct config;
 struct events;
 struct loop;
@@ -25,6 +26,7 @@ struct tools_deps { /* all borrowed, outlive the tools */
 	struct mcpc_servers *servers; /* others' tools; NULL: none */
 	struct bridges *bridges;      /* programs' way to them; NULL: none */
 	const struct secret *secret;  /* what addresses are signed with; NULL: none are given */
+	struct audit_log *audit;      /* NULL: nothing is noted */
 	const struct tool_table *const *more; /* beside our own, ended by NULL; NULL: none */
 };
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from support import machine
+from support.chain import all_lines
 from support.daemon import Daemon, until
 from support.mcp import Legacy, Modern, RpcError
 
@@ -314,6 +315,25 @@ def test_an_endpoint_of_one_sandbox_knows_no_other(daemon, box):
     assert peer.tool("exec", command="true", sandbox_id=box.id)["isError"]
     with pytest.raises(RpcError):
         peer.tool("sandbox_kill")
+
+
+def test_what_was_asked_of_a_tool_is_in_the_audit_log(daemon, api):
+    key = api.post("/api/v1/keys", {"owner": "noted", "role": "user", "name": "tools"}).json["key"]
+    looker = api.post("/api/v1/keys", {"owner": "noted", "role": "viewer", "name": "looks"}).json["key"]
+    peer = Modern(daemon, key=key)
+    ran = peer.tool("exec", command="true")["structuredContent"]["sandbox_id"]
+    peer.tool("list_dir")
+    assert Modern(daemon, key=looker).tool("exec", command="true")["isError"]
+    peer.tool("sandbox_kill")
+
+    def lines():
+        return [(line["data"]["tool"], line["data"]["outcome"]) for line in all_lines(api)[0]
+                if line["kind"] == "tool" and line["owner"] == "noted"]
+
+    until(lambda: len(lines()) == 3)
+    assert lines() == [("exec", "began"), ("exec", "refused"), ("sandbox_kill", "began")]
+    assert [line["data"]["sandbox"] for line in all_lines(api)[0] if line["data"].get("tool") == "exec"
+            and line["owner"] == "noted"][0] == ran
 
 
 # --- code --------------------------------------------------------------------------------------
