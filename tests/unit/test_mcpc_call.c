@@ -437,8 +437,11 @@ static void arguments_go_into_headers_where_the_tool_says_so(void **state)
 			  ",\"tools\":[{\"name\":\"good\",\"inputSchema\":{\"type\":\"object\","
 			  "\"properties\":{\"r\":{\"type\":\"string\",\"x-mcp-header\":\"R\"}}}},"
 			  "{\"name\":\"bad\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-			  "\"r\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}}}]"));
+			  "\"r\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}}},"
+			  "{\"title\":\"nameless\",\"inputSchema\":{\"properties\":{\"r\":{"
+			  "\"type\":\"string\",\"x-mcp-header\":\"R\"}}}}]"));
 	assert_non_null(strstr(g->result, "good"));
+	assert_null(strstr(g->result, "nameless"));
 	assert_null(strstr(g->result, "bad"));
 	(void)mcpc_rig_ask(g, "tools/call", "{\"name\":\"good\",\"arguments\":{\"r\":\"west\"}}");
 	assert_string_equal(g->name, "good");
