@@ -277,8 +277,11 @@ def test_the_token_ends_with_its_sandbox(api, anna, session):
 
 # --- by MCP ----------------------------------------------------------------------------------------
 
+TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
 def peer_of(daemon, given, path=None):
-    return Modern(daemon, key=token_of(given), path=path or urllib.parse.urlsplit(given["mcp_url"]).path)
+    return Modern(daemon, key=token_of(given), path=path or urllib.parse.urlsplit(given["mcp_url"]).path, client=TASKS)
 
 
 def test_the_address_and_the_headers_are_all_that_an_agent_needs(daemon, anna, session):
@@ -311,6 +314,8 @@ def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
         assert peer_of(daemon, given, f"/sandboxes/{other.id}/mcp").begin("tools/list")[1].status == 404
         assert Modern(daemon, key="none", path=f"/sandboxes/{other.id}/mcp").begin("tools/list")[1].status == 401
         everywhere = peer_of(daemon, given, "/mcp")  # the same sandbox, and no other
+        hers = Modern(daemon, key=anna.key, client=TASKS)
+        task = hers.tool("exec", command="sleep 600", timeout_ms=600000, sandbox_id=other.id)["taskId"]
         assert everywhere.tool("exec", command="true")["structuredContent"]["sandbox_id"] == given["sandbox_id"]
         for agent in (peer_of(daemon, given), everywhere):
             for name, arguments in (("sandbox_create", {}), ("sandbox_list", {}), ("sandbox_kill", {"sandbox_id": other.id}),
@@ -320,6 +325,14 @@ def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
                     assert agent.tool(name, **arguments).get("isError"), name
                 except RpcError:
                     pass  # there is no such tool for it
+            listed = json.dumps(agent.call("resources/list"))
+            assert given["sandbox_id"] in listed and other.id not in listed
+            for method, params in (("resources/read", {"uri": f"sandbox://{other.id}/files/etc/passwd"}),
+                                   ("tasks/get", {"taskId": task}), ("tasks/cancel", {"taskId": task})):
+                with pytest.raises(RpcError) as refused:
+                    agent.call(method, params)
+                assert refused.value.code == -32602, (method, refused.value)
+        assert hers.call("tasks/get", {"taskId": task})["status"] == "working"
     finally:
         other.delete().must(204)
 
