@@ -13,7 +13,7 @@
 #include "loop/loop.h"
 
 #define SETTLE_MS 200 /* a folder is seldom written by one call */
-#define AGAIN_MS 5000 /* where nothing tells of changes: the directory is not there, ... */
+#define AGAIN_MS 2000 /* where nothing tells of changes: the directory is not there, ... */
 
 /* One reading, on a thread. Its watch sees everything that happens after it has begun. */
 struct scan {

@@ -535,6 +535,65 @@ static void a_change_is_seen_and_told_and_an_old_set_stays_whole(void **state)
 	rig_close(&g);
 }
 
+static int create_again(void *arg)
+{
+	const struct rig *g = arg;
+	struct skills *s = NULL;
+	struct loop *loop = NULL;
+	struct err err = { 0 };
+	int r = loop_create(&loop, &err);
+
+	if (r == 0)
+		r = skills_create(loop, g->dir, &s, &err);
+	(void)skills_free(s);
+	(void)loop_free(loop);
+	return r;
+}
+
+/* But for the watch: without it they are looked for now and then. */
+static void a_start_without_memory_fails_or_does_without(void **state)
+{
+	size_t n = 0, failed = 0;
+	struct rig g;
+	int r;
+
+	(void)state;
+	rig_open(&g);
+	put(&g, "a/SKILL.md", HEAD("a"));
+	do {
+		fault_arm(++n);
+		r = create_again(&g);
+		failed += r == -ENOMEM;
+		assert_true(r == 0 || r == -ENOMEM);
+	} while (fault_disarm());
+	assert_int_equal(r, 0);
+	assert_true(failed > 5);
+	rig_close(&g);
+}
+
+static void a_directory_that_comes_later_is_found(void **state)
+{
+	struct seen seen = { .want = 1 };
+	struct err err = { 0 };
+	char path[256];
+	struct rig g;
+
+	(void)state;
+	rig_open(&g);
+	path_of(&g, "later", path);
+	assert_int_equal(loop_create(&seen.loop, &err), 0);
+	assert_int_equal(skills_create(seen.loop, path, &seen.skills, &err), 0);
+	assert_string_equal(skills_dir(seen.skills), path);
+	assert_int_equal(skills_now(seen.skills)->n_skills, 0);
+	skills_on_change(seen.skills, changed, &seen);
+	put(&g, "later/a/SKILL.md", HEAD("a"));
+	loop_run(seen.loop);
+	assert_non_null(skill_set_find(skills_now(seen.skills), "a"));
+	(void)skills_free(seen.skills);
+	(void)loop_free(seen.loop);
+	rig_close(&g);
+}
+
 static void file_types_go_by_the_end_of_the_name(void **state)
 {
 	(void)state;
@@ -592,6 +651,8 @@ int main(void)
 		cmocka_unit_test(equal_folders_make_equal_sums),
 		cmocka_unit_test(a_reading_without_memory_fails_and_leaves_nothing),
 		cmocka_unit_test(a_change_is_seen_and_told_and_an_old_set_stays_whole),
+		cmocka_unit_test(a_start_without_memory_fails_or_does_without),
+		cmocka_unit_test(a_directory_that_comes_later_is_found),
 		cmocka_unit_test(an_address_leads_back_to_its_file_in_any_spelling),
 		cmocka_unit_test(file_types_go_by_the_end_of_the_name),
 	};
