@@ -15,12 +15,19 @@ static int copy_options(struct oauth *o, struct err *err)
 				 &o->is.client_key, &o->is.issuer,    &o->is.document,
 				 &o->is.redirect,   &o->is.scope,     &o->is.name };
 
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		n += *texts[i] ? strlen(*texts[i]) : 0;
+	if (n > TEXTS_MAX)
+		return err_set(err, E2BIG, "oauth: the options are longer than %u bytes",
+			       TEXTS_MAX);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!*texts[i])
 			continue;
 		*texts[i] = arena_strndup(o->arena, *texts[i], strlen(*texts[i]));
 		if (!*texts[i])
-			return err_set(err, E2BIG, "oauth: the options are too long");
+			return err_sys(err, ENOMEM, "oauth");
 	}
 	return 0;
 }
@@ -55,7 +62,7 @@ int oauth_create(const struct oauth_options *options, struct oauth **ret, struct
 	o->is = *options;
 	if (!o->is.name)
 		o->is.name = "Holt";
-	o->arena = arena_create(TEXTS_MAX);
+	o->arena = arena_create(2 * TEXTS_MAX); /* with what alignment takes */
 	if (!o->arena)
 		return err_sys(err, ENOMEM, "oauth");
 	r = copy_options(o, err);

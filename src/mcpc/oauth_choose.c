@@ -5,33 +5,59 @@
 
 /* ---- scopes ---- */
 
+static int add_listed(const struct oauth_flow *f, struct buf *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->scopes.len && r == 0; i++)
+		r = oauth_scope_add(b, str_of(f->scopes.items[i]));
+	return r;
+}
+
+static int add_wanted(const struct oauth *o, struct buf *b)
+{
+	const struct oauth_flow *f = &o->flow;
+	int r = o->kept.scope ? oauth_scope_add(b, str_of(o->kept.scope)) : 0;
+
+	if (r < 0)
+		return r;
+	if (f->challenge.scope[0] != '\0')
+		return oauth_scope_add(b, str_of(f->challenge.scope));
+	if (o->is.scope)
+		return oauth_scope_add(b, str_of(o->is.scope));
+	return b->len == 0 ? add_listed(f, b) : 0;
+}
+
+/* offline_access where it is advertised, and nowhere else; alone it would take the rest away. */
+static int settle_offline(const struct oauth *o, struct str all, struct buf *b)
+{
+	bool is_offline = oauth_strings_have(o->flow.meta.scopes, "offline_access");
+	struct str s;
+	int r = 0;
+
+	while (r == 0 && str_split(&all, ' ', &s)) {
+		if (is_offline || !str_is(s, "offline_access"))
+			r = oauth_scope_add(b, s);
+	}
+	if (r == 0 && is_offline && b->len > 0 && o->is.grant == OAUTH_GRANT_CODE)
+		r = oauth_scope_add(b, STR("offline_access"));
+	return r;
+}
+
 int oauth_choose_scope(struct oauth *o)
 {
-	struct oauth_flow *f = &o->flow;
-	struct buf b = { .max = OAUTH_SCOPE_MAX }, all = { .max = OAUTH_SCOPE_MAX };
-	struct str rest, s;
-	bool is_offline = oauth_strings_have(f->meta.scopes, "offline_access");
+	struct buf all = { .max = OAUTH_SCOPE_MAX }, b = { .max = OAUTH_SCOPE_MAX };
+	int r = add_wanted(o, &all);
 
-	if (o->kept.scope)
-		(void)oauth_scope_add(&all, str_of(o->kept.scope));
-	if (f->challenge.scope[0] != '\0')
-		(void)oauth_scope_add(&all, str_of(f->challenge.scope));
-	else if (o->is.scope)
-		(void)oauth_scope_add(&all, str_of(o->is.scope));
-	else if (all.len == 0)
-		for (size_t i = 0; i < f->scopes.len; i++)
-			(void)oauth_scope_add(&all, str_of(f->scopes.items[i]));
-	rest = (struct str){ .data = buf_str(&all), .len = all.len };
-	while (str_split(&rest, ' ', &s)) {
-		if (is_offline || !str_is(s, "offline_access"))
-			(void)oauth_scope_add(&b, s);
+	if (r == 0)
+		r = settle_offline(o, (struct str){ buf_str(&all), all.len }, &b);
+	if (r == 0) {
+		o->flow.scope = arena_strndup(o->flow.arena, buf_str(&b), b.len);
+		r = o->flow.scope ? 0 : -ENOMEM;
 	}
-	if (is_offline && b.len > 0 && o->is.grant == OAUTH_GRANT_CODE)
-		(void)oauth_scope_add(&b, STR("offline_access"));
-	f->scope = b.failed || all.failed ? NULL : arena_strndup(f->arena, buf_str(&b), b.len);
 	buf_done(&b);
 	buf_done(&all);
-	return f->scope ? 0 : -E2BIG;
+	return r;
 }
 
 /* ---- as whom ---- */

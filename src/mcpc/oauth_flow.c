@@ -247,15 +247,17 @@ static void on_known(struct oauth *o)
 {
 	struct oauth_flow *f = &o->flow;
 	const char *refresh;
+	int r;
 
-	if (turn_to_issuer(o) < 0) {
-		lose_memory(o);
-		return;
-	}
-	if (oauth_choose_scope(o) < 0) {
+	r = turn_to_issuer(o);
+	if (r == 0)
+		r = oauth_choose_scope(o);
+	if (r == -E2BIG)
 		refuse(o, "the scopes are longer than %u bytes", OAUTH_SCOPE_MAX);
+	else if (r < 0)
+		lose_memory(o);
+	if (r < 0)
 		return;
-	}
 	refresh = secret_reveal(o->kept.refresh, NULL);
 	if (o->is.grant == OAUTH_GRANT_CLIENT) {
 		(void)oauth_use_configured(o);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "check.h"
 #include "crypto/pubkey.h"
+#include "fault.h"
 #include "mcpc/oauth_impl.h"
 #include "oauth_rig.h"
 
@@ -456,6 +457,78 @@ static void nothing_that_answers_is_an_error_of_its_own(void **state)
 	oauth_free(o);
 }
 
+/* ---- without memory ---- */
+
+static const char *answer_to(const char *url)
+{
+	return strstr(url, "protected-resource") ? RESOURCE(",\"scopes_supported\":[\"x\"]")
+	       : strstr(url, "well-known")       ? METADATA(",\"scopes_supported\":[\"x\"]")
+	       : strstr(url, "register")         ? CLIENT
+					 : "{\"access_token\":\"t\",\"token_type\":\"Bearer\","
+					   "\"refresh_token\":\"r\",\"expires_in\":60}";
+}
+
+static int come_back_again(struct oauth *o)
+{
+	char query[256];
+
+	(void)str_format(query, sizeof(query), "code=x&state=%s", o->flow.token_of_state);
+	return oauth_redirected(o, query, NULL);
+}
+
+static int go_through(struct oauth *o, const char *challenge)
+{
+	struct err err = { 0 };
+	int r = oauth_begin(o, 401, challenge, &err);
+
+	while (r == 0) {
+		struct oauth_todo t = oauth_rig_todo(o);
+
+		if (t.step == OAUTH_READY)
+			return 0;
+		if (t.step == OAUTH_FAILED)
+			return -t.err->code;
+		if (t.step == OAUTH_OPEN)
+			r = come_back_again(o) < 0 ? -ENOMEM : 0;
+		else
+			oauth_answer(o, strstr(t.url, "register") ? 201 : 200, answer_to(t.url),
+				     strlen(answer_to(t.url)), NOW, NULL);
+	}
+	return r;
+}
+
+static int live(void *arg)
+{
+	const struct oauth_options options = { .server = SERVER, .redirect = BACK };
+	struct oauth *o = NULL, *again = NULL;
+	struct buf b = { 0 };
+	int r = oauth_create(&options, &o, NULL);
+
+	(void)arg;
+	if (r == 0)
+		r = go_through(o, "Bearer scope=\"a\"");
+	if (r == 0)
+		r = go_through(o, "Bearer scope=\"b\""); /* by the refresh token */
+	if (r == 0)
+		r = oauth_save(o, &b);
+	if (r == 0)
+		r = oauth_create(&options, &again, NULL);
+	if (r == 0)
+		r = oauth_load(again, buf_str(&b), b.len, NULL);
+	if (r == 0)
+		assert_string_equal(oauth_token(again, NOW), "t");
+	buf_done(&b);
+	oauth_free(o);
+	oauth_free(again);
+	return r;
+}
+
+static void wherever_memory_ends_it_says_so_and_leaves_nothing(void **state)
+{
+	(void)state;
+	assert_true(fault_each(live, NULL) > 20);
+}
+
 /* ---- what is kept ---- */
 
 static void what_is_kept_comes_back(void **state)
@@ -488,6 +561,23 @@ static void what_is_kept_comes_back(void **state)
 	buf_done(&c);
 	oauth_free(o);
 	oauth_free(again);
+}
+
+static void options_that_are_too_long_are_refused(void **state)
+{
+	char *large = malloc((64u << 10) + 1);
+	struct oauth_options options = { .server = SERVER, .name = large };
+	struct oauth *o = NULL;
+
+	(void)state;
+	assert_non_null(large);
+	memset(large, 'x', 64u << 10);
+	large[64u << 10] = '\0';
+	assert_int_equal(oauth_create(&options, &o, NULL), -E2BIG);
+	large[60u << 10] = '\0';
+	assert_int_equal(oauth_create(&options, &o, NULL), 0);
+	oauth_free(o);
+	free(large);
 }
 
 static void options_that_do_not_go_together_are_refused(void **state)
@@ -531,7 +621,9 @@ int main(void)
 		cmocka_unit_test(answers_that_are_none_are_refused),
 		cmocka_unit_test(no_error_tells_a_secret),
 		cmocka_unit_test(nothing_that_answers_is_an_error_of_its_own),
+		cmocka_unit_test(wherever_memory_ends_it_says_so_and_leaves_nothing),
 		cmocka_unit_test(what_is_kept_comes_back),
+		cmocka_unit_test(options_that_are_too_long_are_refused),
 		cmocka_unit_test(options_that_do_not_go_together_are_refused),
 	};
 
