@@ -95,6 +95,23 @@ static bool has_version(const struct mcpc_exchange *x)
 	return x->headers && x->headers[0] && str_starts(str_of(x->headers[0]), "MCP-Protocol-");
 }
 
+static void add_all(struct head *h, char *const *lines)
+{
+	for (; lines && *lines; lines++)
+		add(h, *lines, "");
+}
+
+/* What the legacy era wants once its handshake has begun. */
+static void add_session(struct head *h, const struct mcpc_exchange *x)
+{
+	if (x->is_modern || x->is_first)
+		return;
+	if (!has_version(x) && x->h->version[0])
+		add(h, "MCP-Protocol-Version: ", x->h->version);
+	if (x->h->session[0])
+		add(h, "Mcp-Session-Id: ", x->h->session);
+}
+
 int mcpc_http_head_write(struct mcpc_exchange *x, char ***ret)
 {
 	const char *token = x->h->auth ? x->h->auth->ops->token(x->h->auth, &x->token_no) : NULL;
@@ -106,14 +123,9 @@ int mcpc_http_head_write(struct mcpc_exchange *x, char ***ret)
 	if (token)
 		add(&h, "Authorization: Bearer ", token);
 	add(&h, "Accept: ", is_post ? "application/json, text/event-stream" : "text/event-stream");
-	for (size_t i = 0; x->h->headers[i]; i++)
-		add(&h, x->h->headers[i], "");
-	for (size_t i = 0; x->headers && x->headers[i]; i++)
-		add(&h, x->headers[i], "");
-	if (!x->is_modern && !has_version(x) && !x->is_first && x->h->version[0])
-		add(&h, "MCP-Protocol-Version: ", x->h->version);
-	if (!x->is_modern && !x->is_first && x->h->session[0])
-		add(&h, "Mcp-Session-Id: ", x->h->session);
+	add_all(&h, x->h->headers);
+	add_all(&h, x->headers);
+	add_session(&h, x);
 	if (!is_post && x->last_event[0])
 		add(&h, "Last-Event-ID: ", x->last_event);
 	return end(&h, ret);
