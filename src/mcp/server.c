@@ -117,13 +117,15 @@ static unsigned under_way(const struct mcp_server *s, const struct mcp_call *c)
 	return n;
 }
 
-/* The caller's own sandbox: its session's, or its key's. */
+/* The caller's own sandbox: its session's, its key's, or that of its owner's tokens, whose name may
+ * be anything. Names of sandboxes are each owner's own. */
 static const char *home_of(const struct mcp_request *q)
 {
 	if (q->session)
 		return q->session->home;
-	return arena_printf(q->arena, "mcp-key-%s",
-			    q->who.key_id[0] ? q->who.key_id : q->who.owner);
+	if (q->who.key_id[0] == '\0')
+		return "mcp-tokens";
+	return arena_printf(q->arena, "mcp-key-%s", q->who.key_id);
 }
 
 static struct mcp_request *request_create(struct mcp_server *s, const struct mcp_call *c,

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "config/config.h"
 #include "sandbox/files.h"
 #include "tools/file_work.h"
 #include "tools/impl.h"
@@ -151,16 +152,26 @@ struct search_args {
 
 struct hunt {
 	struct file_work work;
-	struct jw w; /* writes the list, into work.data */
-	uint64_t n, n_skipped;
+	struct jw w;  /* writes the list, into work.data */
+	bool is_full; /* there was more than a model is given */
+	uint64_t n_skipped;
 	const char *skipped[SKIPPED_MAX]; /* arena */
 };
+
+/* Whether there is room for one more. */
+static bool takes(struct hunt *h)
+{
+	h->is_full =
+		h->is_full || h->work.data.len >= h->work.call->all->deps.config->mcp_output_bytes;
+	return !h->is_full;
+}
 
 static void hunt_entry(void *user, const struct guest_entry *e)
 {
 	struct hunt *h = user;
 
-	h->n++;
+	if (!takes(h))
+		return;
 	jw_object_begin(&h->w);
 	jw_str_field(&h->w, "path", e->path);
 	jw_str_field(&h->w, "type", file_type_name(e->type));
@@ -182,9 +193,8 @@ static void hunt_found(void *user, const struct guest_found *f)
 
 	if (f->kind == FOUND_SKIPPED)
 		return skipped(h, f);
-	if (f->kind != FOUND_MATCH && f->kind != FOUND_CONTEXT)
+	if ((f->kind != FOUND_MATCH && f->kind != FOUND_CONTEXT) || !takes(h))
 		return;
-	h->n += f->kind == FOUND_MATCH;
 	jw_object_begin(&h->w);
 	jw_str_field(&h->w, "path", f->path[0] ? f->path : h->work.path);
 	jw_uint_field(&h->w, "line", f->number);
@@ -219,7 +229,7 @@ static void hunt_done(void *user, uint64_t count)
 	jw_object_begin(&w);
 	jw_str_field(&w, "path", h->work.path);
 	jw_raw_field(&w, "matches", buf_str(&h->work.data), h->work.data.len);
-	jw_bool_field(&w, "truncated", count > a->limit);
+	jw_bool_field(&w, "truncated", count > a->limit || h->is_full);
 	write_skipped(h, &w);
 	jw_object_end(&w);
 	file_work_end(&h->work);

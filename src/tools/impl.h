@@ -20,9 +20,9 @@ struct tools {
 	struct jv_doc *nothing; /* owned: {} */
 };
 
-extern const struct tool_table tools_exec_table, tools_code_table, tools_file_table,
-	tools_edit_table, tools_process_table, tools_output_table, tools_sandbox_table,
-	tools_skill_table, tools_address_table, tools_search_table;
+extern const struct tool_table tools_exec_table, tools_code_table, tools_read_table,
+	tools_file_table, tools_edit_table, tools_process_table, tools_output_table,
+	tools_sandbox_table, tools_skill_table, tools_address_table, tools_search_table;
 
 /* ---- toolbox.c ---- */
 
@@ -46,4 +46,5 @@ void tool_set_box(struct tool_call *t, const struct sandbox *sb);
 struct sandbox *tool_find_box(const struct tool_call *t);
 /* `structured` is whole: the end, with its text. */
 void tool_end(struct tool_call *t, struct jw *w);
+const char *tool_grant(const struct tool_call *t); /* of a sandbox that is made for it; NULL */
 const char *tool_owner(const struct tool_call *t); /* whose things may be seen; NULL: everybody's */

@@ -40,38 +40,40 @@ static void page_done(struct page *p)
 	buf_done(&p->text[1]);
 }
 
-/* A character that is not whole yet is left for the next page, while something may follow. */
-static size_t whole(const struct output_chunk *c, size_t n, bool is_last)
+/* Without a character at the end that is not whole; one that is nothing else is taken as it is, so
+ * that whoever reads on gets on. */
+static size_t whole(const char *data, size_t n, bool may_be_none)
 {
 	bool is_cut = false;
-	size_t prefix = utf8_prefix(c->data, n, &is_cut);
+	size_t prefix = utf8_prefix(data, n, &is_cut);
 
-	return is_cut && !is_last && n - prefix < 4 && prefix > 0 ? prefix : n;
+	return is_cut && (prefix > 0 || may_be_none) && n - prefix < 4 ? prefix : n;
 }
 
 static int fill(struct page *p, const struct output *o, size_t most, bool is_running)
 {
 	struct output_chunk c;
 	uint64_t omitted;
-	int r = 0;
 
-	while (r == 0 && o && output_read(o, p->at, &c, &omitted)) {
+	while (o && output_read(o, p->at, &c, &omitted)) {
 		size_t room = most - p->text[0].len - p->text[1].len;
-		size_t n = c.len < room ? c.len : room;
-		bool is_end = c.seq + c.len >= output_end(o);
+		bool is_cut = c.len > room;
+		bool is_open = is_running && c.seq + c.len >= output_end(o);
+		size_t n = is_cut ? room : c.len;
+		int r;
 
-		p->omitted += omitted;
-		p->at = c.seq;
-		p->has_more = room == 0;
-		if (room == 0)
-			break;
-		n = whole(&c, n, n == c.len && (!is_end || !is_running));
+		if (is_cut || is_open)
+			n = whole(c.data, n, room < most);
 		r = buf_append(&p->text[c.stream == 2], c.data, n);
-		p->at += n;
-		if (n < c.len && is_end && is_running && c.len <= room)
-			break; /* the rest of a character is yet to come */
+		if (r < 0)
+			return r;
+		p->omitted += omitted;
+		p->at = c.seq + n;
+		p->has_more = is_cut;
+		if (is_cut || n < c.len) /* the rest is the next page's, or yet to come */
+			break;
 	}
-	return r;
+	return 0;
 }
 
 static void tell_output(struct tool_call *t, const struct exec_info *info, const struct output *o)

@@ -123,6 +123,7 @@ def test_a_command_runs_where_and_with_what_it_is_told(box):
     box.ok("exec", command="mkdir -p deep/er")
     assert box.ok("exec", command="pwd", working_dir="deep/er")["stdout"] == "/workspace/deep/er\n"
     assert box.ok("exec", command="pwd", working_dir="/tmp")["stdout"] == "/tmp\n"
+    assert "nowhere" in box.fails("exec", command="pwd", working_dir="nowhere")
     assert box.ok("exec", command="echo $A-$B", env={"A": "1", "B": "two words"})["stdout"] == "1-two words\n"
 
 
@@ -488,6 +489,9 @@ def test_files_are_found_by_name_and_by_what_they_hold(box):
     got = box.ok("search_files", path="s", pattern="^def [a-z]", regex=True)
     assert [one["text"] for one in got["matches"]] == ["def f(x): pass"]
     assert box.ok("search_files", path="s", pattern="x", limit=1)["truncated"] is True
+    box.ok("exec", command="mkdir many-lines; seq -f 'x %0.f' 1 5000 > many-lines/f")
+    got = box.ok("search_files", path="many-lines", pattern="x", limit=1000)
+    assert got["truncated"] is True and len(json.dumps(got)) < 64 << 10
     assert box.fails("search_files", path="s")
     assert box.fails("search_files", path="s", pattern="(", regex=True)
 
@@ -537,7 +541,7 @@ def test_a_signal_reaches_a_process(box):
 
 
 def test_output_of_a_process_comes_page_by_page(box):
-    process = box.ok("process_start", command="seq 1 20000")["process_id"]
+    process = box.ok("process_start", command="for i in $(seq 1 20000); do echo ä€$i; done")["process_id"]
     until(lambda: not box.ok("process_output", process_id=process)["running"])
     text, position, pages = "", 0, 0
     while True:
@@ -545,7 +549,7 @@ def test_output_of_a_process_comes_page_by_page(box):
         text, position, pages = text + got["stdout"], got["position"], pages + 1
         if not got["has_more"]:
             break
-    assert pages > 2 and text == "".join(f"{i}\n" for i in range(1, 20001))
+    assert pages > 2 and text == "".join(f"ä€{i}\n" for i in range(1, 20001))
     assert box.ok("process_output", process_id=process, position=10**9)["stdout"] == ""
 
 
