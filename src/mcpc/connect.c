@@ -220,25 +220,33 @@ static void try_another(struct mcpc *c, const struct mcpc_outcome *o)
 	}
 }
 
+static bool is_modern_answer(const struct mcpc *c, const struct mcpc_outcome *o)
+{
+	struct jv versions = jv_get(o->result, "supportedVersions");
+
+	if (o->err.code == 0)
+		return jv_kind(versions) == JV_ABSENT || has(versions, MCPC_MODERN);
+	return o->rpc_code == WRONG_HEADER || o->rpc_code == NEEDS_CLIENT ||
+	       (c->only_version && o->rpc_code == RPC_NO_METHOD);
+}
+
 static void discovered(void *user, const struct mcpc_outcome *o)
 {
 	struct mcpc *c = user;
-	struct jv versions = jv_get(o->result, "supportedVersions");
 	struct err err = o->err;
 
-	if (err.code == 0 && (jv_kind(versions) == JV_ABSENT || has(versions, MCPC_MODERN)))
-		become_modern(c, o->result);
-	else if (err.code == 0 && !c->only_version)
-		initialize(c);
-	else if (o->rpc_code == WRONG_VERSION)
+	if (o->rpc_code == WRONG_VERSION) {
 		try_another(c, o);
-	else if (o->rpc_code == WRONG_HEADER || o->rpc_code == NEEDS_CLIENT ||
-		 (c->only_version && o->rpc_code == RPC_NO_METHOD))
-		become_modern(c, (struct jv){ 0 });
-	else if (c->only_version || is_hopeless(&err))
+	} else if (is_modern_answer(c, o)) {
+		become_modern(c, o->result);
+	} else if (c->only_version || is_hopeless(&err)) {
+		if (err.code == 0)
+			(void)err_set(&err, EPROTO, "the server does not speak version %s",
+				      c->only_version);
 		fail(c, &err);
-	else
+	} else {
 		initialize(c);
+	}
 }
 
 static void discover(struct mcpc *c)

@@ -133,6 +133,19 @@ static void a_server_that_names_our_version_is_asked_once_more(void **state)
 	mcpc_rig_free(g);
 }
 
+static void a_server_without_the_only_version_is_none(void **state)
+{
+	struct mcpc_rig *g = begin("2026-07-28");
+
+	(void)state;
+	mcpc_rig_say(g, "{\"jsonrpc\":\"2.0\",\"id\":$,\"result\":{\"supportedVersions\":"
+			"[\"2025-11-25\"],\"capabilities\":{}}}");
+	assert_int_equal(g->n_sent, 1);
+	assert_int_equal(n_ready, 1);
+	assert_int_equal(ready_code, EPROTO);
+	mcpc_rig_free(g);
+}
+
 static void nobody_there_is_asked_once_only(void **state)
 {
 	static const int codes[] = { ECONNREFUSED, EHOSTUNREACH, EKEYREJECTED, EACCES };
@@ -226,6 +239,7 @@ int main(void)
 		cmocka_unit_test(an_old_server_on_a_pipe_answers_with_an_error),
 		cmocka_unit_test(a_server_that_discovers_only_old_versions_is_old),
 		cmocka_unit_test(a_server_that_names_our_version_is_asked_once_more),
+		cmocka_unit_test(a_server_without_the_only_version_is_none),
 		cmocka_unit_test(nobody_there_is_asked_once_only),
 		cmocka_unit_test(a_version_that_nobody_knows_ends_it),
 		cmocka_unit_test(what_cannot_be_sent_is_told_later),
