@@ -5,7 +5,7 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run stop test test-long bench bench-e2b docs-e2b lint docs fuzz install test-vm clean help deps
+.PHONY: build run stop test test-long bench bench-e2b bench-mcp docs-e2b lint docs fuzz install test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -43,6 +43,12 @@ bench-e2b: ## measure with E2B's published SDK, beside a stub that has every ans
 	@$(MAKE) --no-print-directory build
 	@tests/support/e2b-clients build-e2b
 	@HOLT_BUILD=$(abspath $(BUILD)) tests/bench/e2b/run
+
+bench-mcp: ## measure with MCP's published SDK, beside the reference server
+	@scripts/deps build bench
+	@$(MAKE) --no-print-directory build
+	@tests/support/mcp-clients build-mcp
+	@HOLT_BUILD=$(abspath $(BUILD)) tests/bench/mcp/run
 
 lint: ## format, layers, sizes, banned functions, clang-tidy, gcc and clang with -Werror
 	@scripts/deps build test lint

@@ -42,7 +42,7 @@ const struct opt bench_opts[] = {
 	  .type = OPT_LIST,
 	  .arg = "NAME",
 	  .help = "cold, warm, live, python, numpy, node, throughput, idle, crowd, "
-		  "health, proxy, api, audit, fleet, flow, fork, peers",
+		  "health, proxy, api, mcp, audit, fleet, flow, fork, peers",
 	  .offset = offsetof(struct bench_args, only) },
 	{ .name = "load-wait",
 	  .type = OPT_DURATION,
@@ -78,6 +78,7 @@ static const struct experiment {
 	{ "health", bench_health, false },
 	{ "proxy", bench_proxy, false },
 	{ "api", bench_api, false },
+	{ "mcp", bench_mcp, false },
 	{ "audit", bench_audit, false },
 	{ "fleet", bench_fleet, false },
 	{ "flow", bench_flow, false },

@@ -118,6 +118,7 @@ int bench_health(struct bench *b, struct err *err);
 int bench_proxy(struct bench *b, struct err *err);
 int bench_audit(struct bench *b, struct err *err);
 int bench_api(struct bench *b, struct err *err);
+int bench_mcp(struct bench *b, struct err *err);
 int bench_fleet(struct bench *b, struct err *err);
 int bench_flow(struct bench *b, struct err *err);
 int bench_fork(struct bench *b, struct err *err);

@@ -46,6 +46,9 @@ static int read_header(struct fetch_answer *a)
 		return parse_u64(value, 0, UINT64_MAX, &a->left) < 0 ? -EPROTO : 0;
 	if (strncasecmp(a->line, "transfer-encoding:", 18) == 0)
 		a->is_chunked = strcasecmp(value, "chunked") == 0;
+	if (a->keep && strncasecmp(a->line, a->keep, strlen(a->keep)) == 0 &&
+	    a->line[strlen(a->keep)] == ':')
+		return str_copy(a->kept, sizeof(a->kept), value);
 	return 0;
 }
 
@@ -189,6 +192,8 @@ int fetch_send(struct fetch *f, const char *method, const char *target, const ch
 	(void)buf_printf(&f->out, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, target);
 	if (f->key)
 		(void)buf_printf(&f->out, "Authorization: Bearer %s\r\n", f->key);
+	if (f->more)
+		(void)buf_puts(&f->out, f->more);
 	if (body)
 		(void)buf_printf(&f->out,
 				 "Content-Type: application/json\r\nContent-Length: %zu\r\n",

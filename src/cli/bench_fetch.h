@@ -13,6 +13,7 @@
 struct err;
 
 #define FETCH_LINE_MAX 1024u /* bytes of a line of a head */
+#define FETCH_KEPT_MAX 160u  /* of a header's value that is kept */
 
 /* An answer as bytes: no sockets here. Zero-initialised: none has begun. */
 enum fetch_state {
@@ -32,6 +33,8 @@ struct fetch_answer {
 	bool is_chunked;
 	size_t line_len;
 	char line[FETCH_LINE_MAX];
+	const char *keep;          /* borrowed: the header whose value is kept; NULL: none */
+	char kept[FETCH_KEPT_MAX]; /* "" until there was one */
 };
 
 /* The body's bytes as they come; anything but 0 ends the reading and is passed on. */
@@ -42,8 +45,9 @@ ssize_t fetch_feed(struct fetch_answer *a, const char *data, size_t n, fetch_dat
 		   void *user);
 
 struct fetch {
-	int fd;          /* owned; -1 */
-	const char *key; /* borrowed; NULL: none */
+	int fd;           /* owned; -1 */
+	const char *key;  /* borrowed; NULL: none */
+	const char *more; /* borrowed: lines of each head, with their ends; NULL: none */
 	struct fetch_answer answer;
 	struct buf out;
 };

@@ -57,6 +57,27 @@ static void an_answer_may_come_in_pieces_of_any_size(void **state)
 	}
 }
 
+static void one_header_is_kept(void **state)
+{
+	static const char text[] =
+		"HTTP/1.1 200 OK\r\nMcp-Session: no\r\nmcp-session-id:  abc-1\r\n"
+		"Content-Length: 0\r\n\r\n";
+	static const char head[] = "HTTP/1.1 200 OK\r\nMcp-Session-Id: ";
+	struct fetch_answer a = { .keep = "Mcp-Session-Id" }, b = { .keep = "Mcp-Session-Id" };
+	struct buf body = { 0 }, wide = { 0 };
+
+	(void)state;
+	feed_by(text, 7, &a, &body);
+	assert_string_equal(a.kept, "abc-1");
+	buf_done(&body);
+	assert_int_equal(buf_puts(&wide, head), 0);
+	for (size_t i = 0; i < FETCH_KEPT_MAX; i++)
+		assert_int_equal(buf_putc(&wide, 'x'), 0);
+	assert_int_equal(buf_puts(&wide, "\r\n"), 0);
+	assert_true(fetch_feed(&b, wide.data, wide.len, NULL, NULL) < 0);
+	buf_done(&wide);
+}
+
 static void what_follows_an_answer_is_left(void **state)
 {
 	struct fetch_answer a = { 0 };
@@ -148,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_may_come_in_pieces_of_any_size),
+		cmocka_unit_test(one_header_is_kept),
 		cmocka_unit_test(what_follows_an_answer_is_left),
 		cmocka_unit_test(an_answer_without_a_body_ends_with_its_head),
 		cmocka_unit_test(what_is_no_answer_is_refused),
