@@ -7,9 +7,11 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "crypto/secret.h"
 #include "httpc/url.h"
 #include "loop/loop.h"
+#include "mcpc/auth_file.h"
 #include "outbound/courier.h"
 
 struct wait {
@@ -30,8 +32,9 @@ struct auth {
 	struct list waits, told; /* struct wait, owned: for what comes, and with what has come */
 	struct loop_task tell;
 	size_t n_waits;
-	bool is_busy;    /* a token is being got */
-	uint64_t number; /* of the token: one more with each */
+	bool is_busy;         /* a token is being got */
+	char *assertion_file; /* owned; NULL */
+	uint64_t number;      /* of the token: one more with each */
 	void (*opened)(void *user, const char *url, const struct err *err);
 	void *opened_user;
 };
@@ -180,6 +183,22 @@ static void give_up(void *user)
 	finish(a, &err);
 }
 
+/* As it is now. A small file of the operator's, next to what the daemon itself is made of: there is
+ * no use in a thread for it. */
+static int read_assertion(struct auth *a, struct err *err)
+{
+	struct buf b = { .max = OAUTH_TOKEN_MAX };
+	int r = 0;
+
+	if (!a->assertion_file)
+		return 0;
+	r = auth_file_read(a->assertion_file, &b);
+	if (r == 0)
+		r = oauth_set_assertion(a->oauth, buf_str(&b));
+	auth_file_wipe(&b);
+	return r < 0 ? err_sys(err, r, "'%.100s'", a->assertion_file) : 0;
+}
+
 static int begin(struct auth *a, int status, const char *challenge, struct err *err)
 {
 	int r;
@@ -188,6 +207,9 @@ static int begin(struct auth *a, int status, const char *challenge, struct err *
 		courier_cancel(a->is.courier, a->job);
 	a->job = NULL;
 	loop_timer_stop(a->patience);
+	r = read_assertion(a, err);
+	if (r < 0)
+		return r;
 	r = oauth_begin(a->oauth, status, challenge, err);
 	if (r < 0)
 		return r;
@@ -344,7 +366,7 @@ bool mcpc_auth_is_ready(const struct mcpc_auth *base)
 {
 	const struct auth *a = (const struct auth *)(const void *)base;
 
-	return a->fixed || a->is.oauth.grant == OAUTH_GRANT_CLIENT || oauth_has_tokens(a->oauth);
+	return a->fixed || a->is.oauth.grant != OAUTH_GRANT_CODE || oauth_has_tokens(a->oauth);
 }
 
 int mcpc_auth_load(struct mcpc_auth *base, const char *json, struct err *err)
@@ -393,13 +415,20 @@ int mcpc_auth_create_fixed(const char *token_text, struct mcpc_auth **ret, struc
 int mcpc_auth_create(const struct mcpc_auth_options *o, struct mcpc_auth **ret, struct err *err)
 {
 	struct auth *a = alloc();
-	int r;
+	int r = 0;
 
 	if (!a)
 		return err_sys(err, ENOMEM, "oauth");
 	a->is = *o;
+	a->is.assertion_file = NULL;
 	a->is.oauth = (struct oauth_options){ .grant = o->oauth.grant }; /* the rest is theirs */
-	r = oauth_create(&o->oauth, &a->oauth, err);
+	if (o->assertion_file) {
+		a->assertion_file = str_dup(str_of(o->assertion_file));
+		if (!a->assertion_file)
+			r = err_sys(err, ENOMEM, "oauth");
+	}
+	if (r == 0)
+		r = oauth_create(&o->oauth, &a->oauth, err);
 	if (r == 0) {
 		r = loop_timer_create(o->loop, give_up, a, &a->patience);
 		if (r < 0)
@@ -430,6 +459,7 @@ struct mcpc_auth *mcpc_auth_free(struct mcpc_auth *base)
 	(void)drop(&a->told, NULL);
 	a->oauth = oauth_free(a->oauth);
 	a->fixed = secret_free(a->fixed);
+	free(a->assertion_file);
 	if (a->is.release)
 		a->is.release(a->is.user);
 	free(a);

@@ -22,6 +22,9 @@ struct mcpc_auth_options {
 	struct loop *loop; /* borrowed, as is the courier */
 	struct courier *courier;
 	struct oauth_options oauth;
+	/* A file with the JWT that vouches for us, for OAUTH_GRANT_ASSERTION: read each time, since
+	 * such tokens are short-lived. NULL: none. */
+	const char *assertion_file;
 	/* What has to outlast us has changed: JSON with tokens in it, for mcpc_auth_load(); NULL:
 	 * nothing. May be NULL itself. */
 	void (*keep)(void *user, const char *json);

@@ -1,26 +1,24 @@
 #include "mcpc/auth_row.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "mcpc/auth.h"
+#include "mcpc/auth_file.h"
 #include "mcpc/auth_kept.h"
 #include "mcpc/oauth_impl.h"
 #include "mcpc/servers_row.h"
 
 #define ROW_MAX (256u << 10) /* bytes of all texts of a row */
 
-enum type { BEARER, CLIENT_CREDENTIALS, LOGIN };
+enum type { BEARER, CLIENT_CREDENTIALS, LOGIN, WORKLOAD };
 
-static const char *const types[] = { "bearer", "client_credentials", "login", NULL };
+static const char *const types[] = { "bearer", "client_credentials", "login", "workload", NULL };
 
 struct said {
 	int type;
@@ -56,16 +54,6 @@ static int expand(const char *field, const char **text, const struct mcpc_server
 	return r < 0 ? err_set(err, -r, "auth.%s: %s", field, why.text) : 0;
 }
 
-static int slurp(const char *path, struct buf *b)
-{
-	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) ? fd_slurp(fd, b) : -EINVAL;
-}
-
 /* What is in a file, without the end of its last line, in the place of a text. */
 static int take_file(const char *field, const char *path, const char **text, struct arena *a,
 		     struct err *err)
@@ -77,16 +65,12 @@ static int take_file(const char *field, const char *path, const char **text, str
 		return 0;
 	if (*text)
 		return err_set(err, EINVAL, "auth.%s: is given in another way, too", field);
-	r = slurp(path, &b);
+	r = auth_file_read(path, &b);
 	if (r == 0) {
-		struct str all = str_trim((struct str){ buf_str(&b), b.len });
-
-		*text = arena_strndup(a, all.data, all.len);
-		r = *text && **text ? 0 : -ENODATA;
+		*text = arena_strndup(a, b.data, b.len);
+		r = *text ? 0 : -ENOMEM;
 	}
-	if (b.data)
-		explicit_bzero(b.data, b.cap);
-	buf_done(&b);
+	auth_file_wipe(&b);
 	return r < 0 ? err_sys(err, r, "auth.%s: '%.100s'", field, path) : 0;
 }
 
@@ -104,7 +88,7 @@ static int read_row(const struct server_row *row, const struct mcpc_servers_deps
 		r = expand("client_id", &ret->client_id, deps, a, err);
 	if (r == 0)
 		r = expand("client_secret", &ret->client_secret, deps, a, err);
-	if (r == 0)
+	if (r == 0 && ret->type != WORKLOAD) /* there it is read each time */
 		r = take_file("token_file", ret->token_file, &ret->token, a, err);
 	if (r == 0)
 		r = take_file("client_secret_file", ret->client_secret_file, &ret->client_secret, a,
@@ -124,14 +108,27 @@ static int check_bearer(const struct said *s, struct err *err)
 	return s->token ? 0 : err_set(err, EINVAL, "auth.token: is missing");
 }
 
+static int check_workload(const struct said *s, struct err *err)
+{
+	if (s->client_secret || s->client_key || s->document)
+		return err_set(err, EINVAL, "auth.type: a workload has a token_file, no secret");
+	if (!s->token_file)
+		return err_set(err, EINVAL, "auth.token_file: is missing");
+	return s->issuer ? 0
+			 : err_set(err, EINVAL,
+				   "auth.issuer: whom the token may be shown to is missing");
+}
+
 static int check_row(const struct said *s, struct err *err)
 {
 	bool has_secret = s->client_secret || s->client_key;
 
 	if (s->type == BEARER)
 		return check_bearer(s, err);
-	if (s->token)
+	if (s->token || (s->token_file && s->type != WORKLOAD))
 		return err_set(err, EINVAL, "auth.token: is for the type bearer");
+	if (s->type == WORKLOAD)
+		return check_workload(s, err);
 	if (s->client_secret && s->client_key)
 		return err_set(err, EINVAL, "auth.client_key_file: is given beside a secret");
 	if (s->type == CLIENT_CREDENTIALS && (!s->client_id || !has_secret))
@@ -158,13 +155,19 @@ static void release(void *user)
 static int create_oauth(const struct server_row *row, const struct mcpc_servers_deps *deps,
 			const struct said *s, struct mcpc_auth **ret, struct err *err)
 {
+	static const enum oauth_grant grants[] = {
+		[CLIENT_CREDENTIALS] = OAUTH_GRANT_CLIENT,
+		[LOGIN] = OAUTH_GRANT_CODE,
+		[WORKLOAD] = OAUTH_GRANT_ASSERTION,
+	};
 	struct mcpc_auth_options o = {
 		.loop = deps->loop,
 		.courier = deps->courier,
 		.keep = keep,
 		.release = release,
+		.assertion_file = s->type == WORKLOAD ? s->token_file : NULL,
 		.oauth = { .server = row->url,
-			   .grant = s->type == LOGIN ? OAUTH_GRANT_CODE : OAUTH_GRANT_CLIENT,
+			   .grant = grants[s->type],
 			   .client_id = s->client_id,
 			   .client_secret = s->client_secret,
 			   .client_key = s->client_key,

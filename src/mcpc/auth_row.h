@@ -4,6 +4,8 @@
  *	{"type": "client_credentials", "client_id": "...", "issuer": "https://...",
  *	 "client_secret": "${SECRET}"}                          or "client_secret_file",
  *	                                                        "client_key_file" (PEM, P-256)
+ *	{"type": "workload", "issuer": "https://...",           whoever runs us vouches for us, with
+ *	 "token_file": "/var/run/secrets/..."}                  a JWT that changes (RFC 7523)
  *	{"type": "login"}                                       somebody logs in, in a browser
  *
  * A secret is a file's or the environment's (${NAME}); it is shown to the issuer that stands

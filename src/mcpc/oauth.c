@@ -91,6 +91,7 @@ struct oauth *oauth_free(struct oauth *o)
 	flow_done(&o->flow);
 	oauth_kept_done(&o->kept);
 	o->signer = signer_free(o->signer);
+	o->assertion = secret_free(o->assertion);
 	free(o->redirect);
 	o->arena = arena_free(o->arena);
 	free(o);
@@ -104,6 +105,11 @@ int oauth_set_redirect(struct oauth *o, const char *redirect, struct err *err)
 	if (r < 0)
 		return r;
 	return oauth_kept_text(&o->redirect, redirect) < 0 ? err_sys(err, ENOMEM, "oauth") : 0;
+}
+
+int oauth_set_assertion(struct oauth *o, const char *jwt)
+{
+	return oauth_kept_secret(&o->assertion, jwt);
 }
 
 const char *oauth_redirect(const struct oauth *o)

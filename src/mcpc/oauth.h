@@ -23,8 +23,9 @@ struct oauth; /* opaque: one server, and what we have for it */
 #define OAUTH_SKEW_S 30            /* a token is used up so long before its end */
 
 enum oauth_grant {
-	OAUTH_GRANT_CODE,   /* a person says yes, in a browser */
-	OAUTH_GRANT_CLIENT, /* we ourselves are known there */
+	OAUTH_GRANT_CODE,      /* a person says yes, in a browser */
+	OAUTH_GRANT_CLIENT,    /* we ourselves are known there */
+	OAUTH_GRANT_ASSERTION, /* whoever runs us vouches for us: a JWT (RFC 7523, 2.1) */
 };
 
 struct oauth_options {      /* copied */
@@ -58,6 +59,8 @@ int oauth_load(struct oauth *o, const char *json, size_t n, struct err *err);
 /* A request was refused with this status (401, 403) and WWW-Authenticate (NULL: none), or, with
  * status 0, a person wants to log in. -EACCES: there is no use in trying. */
 int oauth_begin(struct oauth *o, int status, const char *challenge, struct err *err);
+/* The JWT that vouches for us, as it is now; copied. -ENOMEM. */
+int oauth_set_assertion(struct oauth *o, const char *jwt);
 /* Instead of the one of the options, for what is begun from now on; NULL: that one again. */
 int oauth_set_redirect(struct oauth *o, const char *redirect, struct err *err);
 

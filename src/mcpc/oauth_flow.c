@@ -243,6 +243,17 @@ static int turn_to_issuer(struct oauth *o)
 	return oauth_kept_text(&k->issuer, o->flow.issuer);
 }
 
+static void begin_assertion(struct oauth *o)
+{
+	const char *jwt = secret_reveal(o->assertion, NULL);
+
+	(void)oauth_use_configured(o);
+	if (!jwt)
+		refuse(o, "there is no token that vouches for us");
+	else
+		go(o, OAUTH_AT_TOKEN, oauth_write_assertion(o, jwt));
+}
+
 static void on_known(struct oauth *o)
 {
 	struct oauth_flow *f = &o->flow;
@@ -259,7 +270,9 @@ static void on_known(struct oauth *o)
 	if (r < 0)
 		return;
 	refresh = secret_reveal(o->kept.refresh, NULL);
-	if (o->is.grant == OAUTH_GRANT_CLIENT) {
+	if (o->is.grant == OAUTH_GRANT_ASSERTION) {
+		begin_assertion(o);
+	} else if (o->is.grant == OAUTH_GRANT_CLIENT) {
 		(void)oauth_use_configured(o);
 		go(o, OAUTH_AT_TOKEN, oauth_write_client(o));
 	} else if (refresh && f->status == 401 &&
@@ -331,7 +344,7 @@ static void begin_metadata(struct oauth *o)
 		return;
 	}
 	/* A secret that was given without an issuer is the first one's. */
-	if (!o->is.issuer && o->is.client_secret && o->kept.issuer &&
+	if (!o->is.issuer && (o->is.client_secret || o->assertion) && o->kept.issuer &&
 	    strcmp(o->kept.issuer, f->issuer) != 0) {
 		refuse(o, "the server wants %.80s now, and the client_secret is not for it",
 		       f->issuer);

@@ -135,8 +135,9 @@ struct oauth_flow {
 struct oauth {
 	struct arena *arena; /* owned: the options' texts */
 	struct oauth_options is;
-	struct signer *signer; /* owned: of client_key; NULL */
-	char *redirect;        /* owned: in the place of the options' own; NULL */
+	struct signer *signer;    /* owned: of client_key; NULL */
+	struct secret *assertion; /* owned; NULL: none */
+	char *redirect;           /* owned: in the place of the options' own; NULL */
 	struct oauth_kept kept;
 	struct oauth_flow flow;
 };
@@ -159,4 +160,5 @@ int oauth_write_open(struct oauth *o);                   /* url */
 int oauth_write_code(struct oauth *o, const char *code); /* body and credential, as the others */
 int oauth_write_refresh(struct oauth *o, const char *token);
 int oauth_write_client(struct oauth *o);
+int oauth_write_assertion(struct oauth *o, const char *jwt);
 void oauth_flow_wipe(struct oauth_flow *f); /* body and credential */

@@ -161,7 +161,7 @@ static int append_base64url(struct buf *b, const void *data, size_t n)
 	return r;
 }
 
-static int write_assertion(struct oauth *o)
+static int write_proof(struct oauth *o)
 {
 	static const char head[] = "{\"alg\":\"ES256\",\"typ\":\"JWT\"}";
 	struct buf claims = { .max = OAUTH_BODY_MAX }, jwt = { .max = OAUTH_BODY_MAX };
@@ -204,10 +204,10 @@ static int finish(struct oauth *o)
 	form(&f->body, "resource", f->resource);
 	if (c->method == OAUTH_BASIC)
 		r = write_basic(f);
-	else
+	else if (c->id)
 		form(&f->body, "client_id", c->id);
 	if (c->method == OAUTH_JWT)
-		r = write_assertion(o);
+		r = write_proof(o);
 	if (c->method == OAUTH_POST)
 		form(&f->body, "client_secret", c->secret);
 	return r < 0 ? r : f->body.failed || f->credential.failed ? -ENOMEM : 0;
@@ -238,6 +238,17 @@ int oauth_write_client(struct oauth *o)
 	struct oauth_flow *f = &o->flow;
 
 	begin(f, "client_credentials");
+	if (f->scope[0] != '\0')
+		form(&f->body, "scope", f->scope);
+	return finish(o);
+}
+
+int oauth_write_assertion(struct oauth *o, const char *jwt)
+{
+	struct oauth_flow *f = &o->flow;
+
+	begin(f, "urn:ietf:params:oauth:grant-type:jwt-bearer");
+	form(&f->body, "assertion", jwt);
 	if (f->scope[0] != '\0')
 		form(&f->body, "scope", f->scope);
 	return finish(o);

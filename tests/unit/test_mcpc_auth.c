@@ -1,9 +1,12 @@
 #include "mcpc/auth.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/str.h"
 #include "check.h"
 #include "http_rig.h"
@@ -34,6 +37,7 @@ struct rig {
 	struct err err;
 	char opened[512];
 	uint64_t number;
+	const char *file; /* borrowed; NULL: nobody vouches for us */
 };
 
 static void too_long(void *user)
@@ -90,8 +94,14 @@ static void make(struct rig *g, enum oauth_grant grant, const struct http_step *
 		.keep = keep,
 		.release = release,
 		.user = g,
-		.oauth = { .grant = grant, .client_id = "me", .client_secret = "hush" },
+		.assertion_file = g->file,
+		.oauth = { .grant = grant },
 	};
+
+	if (grant != OAUTH_GRANT_ASSERTION) {
+		o.oauth.client_id = "me";
+		o.oauth.client_secret = "hush";
+	}
 
 	http_rig_start(&g->http, steps, n);
 	assert_int_equal(str_format(g->url, sizeof(g->url), "%s/mcp", g->http.url), 0);
@@ -253,6 +263,36 @@ static void a_fixed_token_is_all_there_is(void **state)
 	assert_string_equal(token(g), "abc");
 }
 
+static void what_vouches_for_us_is_read_each_time(void **state)
+{
+	struct rig *g = *state;
+	char file[] = "/tmp/holt-vouch-XXXXXX";
+	int fd = mkostemp(file, O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, "first\n", 6), 0);
+	g->file = file;
+	MAKE(g, OAUTH_GRANT_ASSERTION, NO_METADATA, { .answer = TOKEN }, NO_METADATA,
+	     { .answer = TOKEN });
+	assert_true(mcpc_auth_is_ready(g->auth));
+	assert_null(token(g));
+	assert_int_equal(refuse(g, done, g), 0);
+	run(g, 1);
+	assert_int_equal(pwrite(fd, "later", 5, 0), 5);
+	assert_string_equal(token(g), "tok");
+	assert_int_equal(refuse(g, done, g), 0);
+	run(g, 2);
+	http_rig_stop(&g->http);
+	assert_non_null(strstr(buf_str(&g->http.got),
+			       "jwt-bearer&assertion=first&resource=http%3A%2F%2F127"));
+	assert_non_null(strstr(buf_str(&g->http.got), "assertion=later&"));
+	assert_null(strstr(buf_str(&g->http.got), "hush"));
+	assert_string_equal(token(g), "tok");
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(refuse(g, done, g), -ENOENT);
+	(void)fd_close(fd);
+}
+
 /* ---- logins ---- */
 
 static void opened(void *user, const char *url, const struct err *err)
@@ -345,6 +385,7 @@ int main(void)
 		TEST(whoever_is_told_may_free_it),
 		TEST(too_many_do_not_wait),
 		TEST(a_fixed_token_is_all_there_is),
+		TEST(what_vouches_for_us_is_read_each_time),
 		TEST(a_login_opens_an_address_and_ends_with_what_comes_back),
 		TEST(a_browser_comes_back_to_this_machine_only),
 		TEST(who_has_left_is_not_told_of_a_login),

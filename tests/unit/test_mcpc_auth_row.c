@@ -123,6 +123,12 @@ static void what_does_not_go_together_is_refused_by_its_name(void **state)
 		  "auth.token_file" },
 		{ "{\"type\":\"login\",\"token\":\"x\"}", "auth.token" },
 		{ "{\"type\":\"login\",\"secret\":\"x\"}", "auth.secret" },
+		{ "{\"type\":\"login\",\"token_file\":\"/x\"}", "auth.token_file" },
+		{ "{\"type\":\"workload\",\"issuer\":\"https://i\"}", "auth.token_file" },
+		{ "{\"type\":\"workload\",\"token_file\":\"/x\"}", "auth.issuer" },
+		{ "{\"type\":\"workload\",\"token_file\":\"/x\",\"client_id\":\"a\","
+		  "\"client_secret\":\"hush\",\"issuer\":\"https://i\"}",
+		  "auth.type" },
 		{ "{\"type\":\"client_credentials\"}", "auth.client_id" },
 		{ "{\"type\":\"client_credentials\",\"client_id\":\"x\"}", "auth.client_id" },
 		{ "{\"type\":\"client_credentials\",\"client_id\":\"x\",\"client_secret\":"

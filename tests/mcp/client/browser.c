@@ -1,11 +1,15 @@
 #include "browser.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
 #include "mcpc/auth.h"
 #include "outbound/courier.h"
 
@@ -16,6 +20,7 @@
 struct browser {
 	struct courier *courier; /* borrowed */
 	struct mcpc_auth *auth;  /* owned */
+	char file[32];           /* with a token that vouches for us; "": none */
 };
 
 static void came(void *user, const struct courier_answer *a)
@@ -43,6 +48,26 @@ static void open_address(void *user, const char *url)
 		(void)fprintf(stderr, "browser: cannot open\n");
 }
 
+static enum oauth_grant grant_of(const char *scenario)
+{
+	return strstr(scenario, "client-credentials") ? OAUTH_GRANT_CLIENT
+	       : strstr(scenario, "wif")              ? OAUTH_GRANT_ASSERTION
+						      : OAUTH_GRANT_CODE;
+}
+
+static int write_token(struct browser *b, const char *text)
+{
+	int fd, r;
+
+	(void)str_copy(b->file, sizeof(b->file), "/tmp/mcp-token-XXXXXX");
+	fd = mkostemp(b->file, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text, strlen(text));
+	(void)fd_close(fd);
+	return r;
+}
+
 int browser_create(struct loop *loop, struct courier *courier, const char *url,
 		   const char *scenario, struct jv context, struct browser **ret, struct err *err)
 {
@@ -53,8 +78,7 @@ int browser_create(struct loop *loop, struct courier *courier, const char *url,
 		.open = open_address,
 		.user = b,
 		.oauth = { .server = url,
-			   .grant = strstr(scenario, "client-credentials") ? OAUTH_GRANT_CLIENT
-									   : OAUTH_GRANT_CODE,
+			   .grant = grant_of(scenario),
 			   .client_id = jv_text(jv_get(context, "client_id")),
 			   .client_secret = jv_text(jv_get(context, "client_secret")),
 			   .client_key = jv_text(jv_get(context, "private_key_pem")),
@@ -63,14 +87,18 @@ int browser_create(struct loop *loop, struct courier *courier, const char *url,
 			   .redirect = REDIRECT,
 			   .allow_private = true },
 	};
+	const char *jwt = jv_text(jv_get(context, "valid_jwt"));
 	int r;
 
 	if (!b)
 		return err_sys(err, ENOMEM, "browser");
 	b->courier = courier;
-	r = mcpc_auth_create(&o, &b->auth, err);
+	r = jwt ? write_token(b, jwt) : 0;
+	o.assertion_file = jwt ? b->file : NULL;
+	if (r == 0)
+		r = mcpc_auth_create(&o, &b->auth, err);
 	if (r < 0) {
-		free(b);
+		(void)browser_free(b);
 		return r;
 	}
 	*ret = b;
@@ -82,6 +110,8 @@ struct browser *browser_free(struct browser *b)
 	if (!b)
 		return NULL;
 	b->auth = mcpc_auth_free(b->auth);
+	if (b->file[0])
+		(void)unlink(b->file);
 	free(b);
 	return NULL;
 }
