@@ -20,6 +20,7 @@ struct mcpc_rig {
 	char *name;                    /* owned: of the last message that had one */
 	size_t n_sent;
 	int send_fails; /* -errno */
+	bool is_deaf;   /* what is sent is not kept */
 	char forgotten[32], agreed[32];
 	bool is_closed;
 	/* Of the client. */

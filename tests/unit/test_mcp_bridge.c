@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
+#include "fault.h"
 #include "mcpc/mcpc.h"
 
 struct rig {
@@ -318,6 +319,25 @@ static void a_server_that_asks_after_the_end_is_refused(void **state)
 	assert_int_equal(g->n_over, 0);
 }
 
+static int make_once(void *arg)
+{
+	struct rig *g = arg;
+	struct mcp_bridge *b = NULL;
+	int r = mcp_bridge_create(&g->transport, &ops, g, &b, NULL);
+
+	b = mcp_bridge_free(b);
+	return r;
+}
+
+static void one_without_memory_leaves_nothing_behind(void **state)
+{
+	struct rig g = { .transport.ops = &transport_ops };
+
+	(void)state;
+	assert_true(fault_each(make_once, &g) > 2);
+	assert_true(g.is_closed); /* the transport is taken in any case */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -337,6 +357,7 @@ int main(void)
 		TEST(a_message_of_several_lines_becomes_one),
 		TEST(the_end_waits_for_answers),
 		TEST(a_server_that_asks_after_the_end_is_refused),
+		cmocka_unit_test(one_without_memory_leaves_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "fault.h"
 #include "mcpc_rig.h"
 
 static struct mcpc_rig *modern(void)
@@ -363,6 +364,41 @@ static void params_that_are_none_are_refused_at_once(void **state)
 	mcpc_rig_free(g);
 }
 
+static int request_once(void *arg)
+{
+	struct mcpc_rig *g = arg;
+	struct mcpc_call *call = NULL;
+	struct mcpc_request req = { .method = "tools/call",
+				    .params = "{\"name\":\"x\"}",
+				    .traceparent = "00-1-2-00",
+				    .done = mcpc_rig_done,
+				    .user = g };
+	int r = mcpc_request(g->client, &req, &call, NULL);
+
+	if (r == 0)
+		mcpc_cancel(call);
+	return r;
+}
+
+static int list_once(void *arg)
+{
+	struct mcpc_rig *g = arg;
+
+	return mcpc_list(g->client, "tools/list", "tools", mcpc_rig_done, g, NULL);
+}
+
+static void a_request_without_memory_leaves_nothing_behind(void **state)
+{
+	struct mcpc_rig *g = modern();
+
+	(void)state;
+	g->is_deaf = true;
+	assert_true(fault_each(request_once, g) > 5);
+	assert_true(fault_each(list_once, g) > 5);
+	assert_int_equal(g->n_done, 0);
+	mcpc_rig_free(g);
+}
+
 /* ---- lists ---- */
 
 static void a_list_of_pages_is_one_list(void **state)
@@ -487,6 +523,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_goes_takes_its_requests_along),
 		cmocka_unit_test(the_client_may_be_freed_in_the_middle_of_a_batch),
 		cmocka_unit_test(params_that_are_none_are_refused_at_once),
+		cmocka_unit_test(a_request_without_memory_leaves_nothing_behind),
 		cmocka_unit_test(a_list_of_pages_is_one_list),
 		cmocka_unit_test(a_list_without_an_end_is_ended),
 		cmocka_unit_test(a_list_of_too_many_is_refused),

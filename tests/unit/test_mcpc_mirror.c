@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "check.h"
+#include "fault.h"
 
 CLEANUP_FUNC(struct jv_doc *, jv_free)
 CLEANUP_FUNC(struct arena *, arena_free)
@@ -140,6 +141,25 @@ static void what_only_looks_like_it_is_left_alone(void **state)
 	assert_null(m);
 }
 
+static int read_once(void *arg)
+{
+	struct mcpc_mirror *m = NULL;
+	int r = mcpc_mirror_read(jv_root(arg), &m);
+
+	m = mcpc_mirror_free(m);
+	return r;
+}
+
+static void a_tool_without_memory_leaves_nothing_behind(void **state)
+{
+	_cleanup_(jv_free_p) struct jv_doc *doc =
+		parse(TOOL("\"a\":{\"type\":\"object\",\"properties\":{\"b\":{\"type\":\"string\","
+			   "\"x-mcp-header\":\"B\"}}}"));
+
+	(void)state;
+	assert_true(fault_each(read_once, doc) > 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +168,7 @@ int main(void)
 		cmocka_unit_test(a_tool_with_wrong_headers_is_refused),
 		cmocka_unit_test(a_tool_may_have_at_most_so_many_headers),
 		cmocka_unit_test(what_only_looks_like_it_is_left_alone),
+		cmocka_unit_test(a_tool_without_memory_leaves_nothing_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
