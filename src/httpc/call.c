@@ -379,6 +379,21 @@ const char *httpc_header(struct httpc_call *call, const char *name)
 											: NULL;
 }
 
+char *httpc_headers(struct httpc_call *call, const char *name)
+{
+	struct buf all = { 0 };
+	struct curl_header *h = NULL;
+
+	for (size_t i = 0; curl_easy_header(call->easy, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
+	     i++) {
+		(void)buf_puts(&all, i > 0 ? ", " : "");
+		(void)buf_puts(&all, h->value);
+	}
+	if (all.failed)
+		buf_done(&all);
+	return buf_take(&all);
+}
+
 const struct buf *httpc_refusal(const struct httpc_call *call)
 {
 	return &call->body;

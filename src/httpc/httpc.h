@@ -89,6 +89,8 @@ int httpc_result(struct httpc_call *call, struct httpc_answer *ret, struct err *
 /* A header of the answer, once its body has begun or the call is over; NULL: it has none. Borrowed
  * until the next of these. */
 const char *httpc_header(struct httpc_call *call, const char *name);
+/* All lines of that name, joined by commas; owned. NULL: there is none, or no memory. */
+char *httpc_headers(struct httpc_call *call, const char *name);
 int httpc_status(const struct httpc_call *call); /* at the same times; 0: there was no answer */
 /* What came with an answer that said no; borrowed from the call. */
 const struct buf *httpc_refusal(const struct httpc_call *call);

@@ -53,7 +53,8 @@ struct courier_answer {                        /* borrowed for the callback */
 	int r;                                 /* 0 with a 2xx answer, else -errno and err */
 	int status;                            /* 0: there was no answer */
 	struct buf body;                       /* also of one that says no: its first 64 KiB */
-	const char *headers[COURIER_WANT_MAX]; /* in the order of `want`; NULL: it has none */
+	const char *headers[COURIER_WANT_MAX]; /* in the order of `want`, lines of one name joined
+						  by commas; NULL: it has none */
 	int64_t max_age_s;                     /* of Cache-Control; -1: not said */
 	int64_t retry_after_s; /* of Retry-After, when it is a number; -1: not said */
 	struct err err;

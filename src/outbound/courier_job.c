@@ -188,11 +188,8 @@ void courier_job_take_head(struct courier_job *j)
 		return;
 	j->has_head = true;
 	j->answer.status = httpc_status(j->call);
-	for (size_t i = 0; i < COURIER_WANT_MAX && j->want && j->want[i]; i++) {
-		const char *value = httpc_header(j->call, j->want[i]);
-
-		j->answer.headers[i] = value ? str_dup(str_of(value)) : NULL;
-	}
+	for (size_t i = 0; i < COURIER_WANT_MAX && j->want && j->want[i]; i++)
+		j->answer.headers[i] = httpc_headers(j->call, j->want[i]);
 }
 
 void courier_job_take_result(struct courier_job *j)

@@ -263,8 +263,10 @@ static void refused(void *user, const struct courier_answer *a)
 static void a_refusal_is_told_with_all_that_it_says(void **state)
 {
 	struct rig *g = *state;
-	struct http_step step = { .answer = "HTTP/1.1 401 No\r\nX-Kind: no\r\nContent-Length: 4"
-					    "\r\nConnection: close\r\n\r\nwhy?" };
+	struct http_step step = {
+		.answer = "HTTP/1.1 401 No\r\nX-Kind: no\r\nX-Kind: never\r\nContent-Length: 4"
+			  "\r\nConnection: close\r\n\r\nwhy?"
+	};
 	struct http_rig server;
 	struct courier_request req;
 
@@ -276,7 +278,7 @@ static void a_refusal_is_told_with_all_that_it_says(void **state)
 	wait_for(g, 1);
 	assert_int_equal(g->r, -EACCES);
 	assert_int_equal(g->status, 401);
-	assert_string_equal(g->header, "no");
+	assert_string_equal(g->header, "no, never");
 	assert_string_equal(buf_str(&g->heard), "why?");
 	http_rig_done(&server);
 }
