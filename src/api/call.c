@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/keys.h"
 #include "api/problem.h"
 #include "api/queries.h"
 #include "api/routes.h"
@@ -377,6 +378,7 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
 	(void)str_copy(s->key_id, sizeof(s->key_id), c->who.key_id);
+	(void)str_copy(s->bound_id, sizeof(s->bound_id), c->who.sandbox_id);
 	(void)str_copy(s->owner, sizeof(s->owner), c->who.owner);
 	s->expires_ms = c->who.expires_ms;
 	list_push_back(&c->api->streams, &s->node);
@@ -396,6 +398,7 @@ void call_stream_end(struct call_stream *s)
 void call_streams_check(struct api *api)
 {
 	LIST_FOREACH (&api->streams, s, struct call_stream, node)
-		if (!is_good(api, s->key_id, s->expires_ms, s->owner))
+		if (!is_good(api, s->key_id, s->expires_ms, s->owner) ||
+		    keys_check_sandbox(api, s->bound_id, NULL) < 0)
 			s->cut(s);
 }

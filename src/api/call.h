@@ -124,6 +124,7 @@ struct call_stream {
 	void (*cut)(struct call_stream *s);
 	char sandbox_id[64];
 	char key_id[ID_LEN + 1];
+	char bound_id[ID_LEN + 1]; /* of a token of one sandbox: ends with it; "" */
 	char owner[OWNER_MAX + 1];
 	int64_t expires_ms; /* of a token */
 };

@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 
 from support.daemon import Daemon, until
-from support.mcp import Modern, RpcError
+from support.mcp import Legacy, Modern, RpcError
 
 SESSIONS = "/api/sessions"
 NAMES = (f"chat-{n}" for n in itertools.count())
@@ -335,6 +335,16 @@ def test_by_mcp_the_token_opens_nothing_else_either(daemon, anna, session):
         assert hers.call("tasks/get", {"taskId": task})["status"] == "working"
     finally:
         other.delete().must(204)
+
+
+def test_what_a_token_has_opened_ends_with_its_sandbox(daemon, anna, session):
+    given = provision(anna, session)
+    agent = Legacy(daemon, key=token_of(given), path=urllib.parse.urlsplit(given["mcp_url"]).path).initialize()
+    listens = agent.ask("GET", headers=agent.headers())
+    assert listens.status == 200 and listens.is_stream
+    anna.delete(f"/sandboxes/{given['sandbox_id']}").must(204)
+    list(listens.messages())  # until the server ends it
+    assert agent.begin("tools/list")[1].status == 401
 
 
 # --- deaths ----------------------------------------------------------------------------------------
