@@ -20,6 +20,7 @@ static void http_free(struct mcpc_http *h)
 	free(h->url);
 	free(h->server);
 	free(h->ca_file);
+	free(h->post_url);
 	h->gate_timer = loop_timer_free(h->gate_timer);
 	free(h);
 }
@@ -55,9 +56,11 @@ static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct
 		h->version[0] = '\0';
 		h->session_no++;
 	}
-	if (h->gate && !x->is_first)
+	if (h->is_old && !h->post_url && !h->ear)
+		r = mcpc_http_old_open(h, err);
+	if (h->gate && (!x->is_first || h->is_old))
 		x->is_held = true;
-	else
+	else if (r == 0)
 		r = mcpc_exchange_start(x, err);
 	if (r < 0)
 		mcpc_exchange_free(x);
@@ -135,7 +138,7 @@ static void http_agreed(struct mcpc_transport *t, const char *version)
 {
 	struct mcpc_http *h = (struct mcpc_http *)t;
 
-	if (str_copy(h->version, sizeof(h->version), version) < 0)
+	if (str_copy(h->version, sizeof(h->version), version) < 0 || h->is_old)
 		return;
 	if (h->ear) { /* of the session before */
 		struct mcpc_exchange *old = TAKE(h->ear);
@@ -243,6 +246,7 @@ int mcpc_http_create(const struct mcpc_http_options *o, struct mcpc_transport **
 	h->courier = o->courier;
 	h->auth = o->auth;
 	h->public_only = o->public_only;
+	h->is_old = h->is_old_only = o->is_old;
 	if (copy(o->url, &h->url) < 0 || copy(o->server, &h->server) < 0 ||
 	    copy(o->ca_file, &h->ca_file) < 0)
 		r = err_sys(err, ENOMEM, "MCP transport");

@@ -1,7 +1,8 @@
 /* MCP over HTTP to others' servers: Streamable HTTP of both eras. A message is a POST; what comes
  * back is one message or a stream of them. In the legacy era a stream that breaks off is taken up
  * again where it was (Last-Event-ID), the session is ended at the end, and what the server says by
- * itself comes on a stream of its own (GET). Redirects are refused. */
+ * itself comes on a stream of its own (GET). Servers of 2024-11-05, which know another way, are
+ * spoken to in that. Redirects are refused. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,6 +44,7 @@ struct mcpc_http_options {          /* copied, but for what is borrowed */
 	const char *const *headers; /* "Name: value", ended by NULL; or NULL */
 	struct mcpc_auth *auth;     /* borrowed; NULL: none */
 	bool public_only;           /* see httpc/guard.h */
+	bool is_old; /* HTTP+SSE of 2024-11-05; it is tried in any case when all else is refused */
 };
 
 int mcpc_http_create(const struct mcpc_http_options *o, struct mcpc_transport **ret,

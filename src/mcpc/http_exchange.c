@@ -141,6 +141,8 @@ static int on_event(void *user, const struct sse_event *e)
 	x->tries = 0;
 	if (e->len > 0 && strcmp(e->event, "message") == 0)
 		tell(x, e->data, e->len);
+	else if (x->h->is_old && !x->body && strcmp(e->event, "endpoint") == 0)
+		mcpc_http_old_endpoint(x->h, e->data);
 	return x->is_over || x->h->is_closed ? -ECANCELED : 0;
 }
 
@@ -172,7 +174,7 @@ static void on_data(void *user, const struct courier_answer *a, const void *data
 
 	mcpc_http_enter(h);
 	take_head(x, a);
-	if (!x->body) /* whatever it says from now on is heard */
+	if (!x->body && !h->is_old) /* whatever it says from now on is heard */
 		mcpc_http_pass_gate(h, x);
 	if (x->is_stream) {
 		r = sse_reader_feed(&x->sse, data, n, on_event, x);
@@ -224,11 +226,11 @@ static void ended_well(struct mcpc_exchange *x)
 		go_on_later(x);
 		return;
 	}
-	if (!x->is_stream && x->json.len > 0)
+	if (!x->is_stream && x->json.len > 0 && !h->is_old)
 		tell(x, x->json.data, x->json.len);
 	if (x->is_over || h->is_closed)
 		return;
-	if (x->id && !x->is_answered) /* whoever has had its answer does not mind */
+	if (x->id && !x->is_answered && !h->is_old) /* who has had its answer does not mind */
 		fail_with(x, ECONNRESET, "the server's answer ends without a result");
 	else
 		mcpc_exchange_drop(x);
@@ -245,7 +247,7 @@ static void ended_badly(struct mcpc_exchange *x, const struct courier_answer *a)
 	} else if (x->is_resuming) {
 		fail_with(x, EPIPE,
 			  "the stream broke off, and the server does not know it any more");
-	} else {
+	} else if (!mcpc_http_old_try(x, a)) {
 		if (a->status == 404 && x->id && x->session_no == x->h->session_no)
 			x->h->session[0] = '\0';
 		fail(x, a->status, &a->body, &a->err);
@@ -262,7 +264,9 @@ static void on_done(void *user, const struct courier_answer *a)
 	take_head(x, a);
 	if (a->r < 0 && !x->id)
 		log_debug("mcpc", "a message is lost: %s", a->err.text);
-	if (a->r == 0)
+	if (h->is_old && x == h->ear)
+		mcpc_http_old_ended(h, a);
+	else if (a->r == 0)
 		ended_well(x);
 	else if (!wants_token(x, a))
 		ended_badly(x, a);
@@ -276,7 +280,7 @@ int mcpc_exchange_start(struct mcpc_exchange *x, struct err *err)
 	bool is_post = x->body && !x->is_resuming;
 	struct courier_request req = {
 		.method = is_post ? "POST" : "GET",
-		.url = x->h->url,
+		.url = is_post && x->h->post_url ? x->h->post_url : x->h->url,
 		.server = x->h->server,
 		.ca_file = x->h->ca_file,
 		.want = want,

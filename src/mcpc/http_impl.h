@@ -29,7 +29,11 @@ struct mcpc_http {
 	struct loop_timer *gate_timer; /* owned: of a server that does not say that it is heard */
 	bool wants_ear;
 	struct mcpc_exchange *ear; /* what the server says by itself; NULL: is not listened to */
-	unsigned busy;             /* callbacks on the stack: nothing is freed under them */
+	bool is_old, is_old_only;  /* HTTP+SSE; since it is said to be */
+	char *post_url;            /* owned: where messages go there; NULL: not known yet */
+	int old_status;            /* what the later revisions were refused with; 0 */
+	struct err old_err;
+	unsigned busy; /* callbacks on the stack: nothing is freed under them */
 	bool is_closed;
 };
 
@@ -84,3 +88,13 @@ int mcpc_http_head_write(struct mcpc_exchange *x, char ***ret);
 /* Those of one message alone: copied into x->headers. -E2BIG, -ENOMEM. */
 int mcpc_http_head_keep(struct mcpc_exchange *x, const struct mcpc_send *m);
 void mcpc_http_head_free(char **headers); /* zeroes them: tokens are among them */
+
+/* ---- http_old.c ---- */
+
+int mcpc_http_old_open(struct mcpc_http *h, struct err *err);
+/* Whether a refused exchange is held until that way was tried. */
+bool mcpc_http_old_try(struct mcpc_exchange *x, const struct courier_answer *a);
+/* The stream says where messages go. */
+void mcpc_http_old_endpoint(struct mcpc_http *h, const char *said);
+/* The stream is over. */
+void mcpc_http_old_ended(struct mcpc_http *h, const struct courier_answer *a);

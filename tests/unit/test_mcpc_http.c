@@ -466,6 +466,47 @@ static void it_may_be_closed_from_within_what_it_tells(void **state)
 	assert_int_equal(g->n_failed, 0);
 }
 
+#define NOT_ALLOWED "HTTP/1.1 405 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+static void an_old_server_that_wants_messages_elsewhere_gets_none(void **state)
+{
+	static const char *const places[] = { "http://127.0.0.1:1/x", "https://example.com/",
+					      "//x/y", "http://" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		_cleanup_(buf_done) struct buf stream = { 0 };
+		struct http_step steps[] = { { .answer = NOT_ALLOWED }, { .answer = NULL } };
+		struct rig *g;
+
+		assert_int_equal(
+			buf_printf(&stream, STREAM "event: endpoint\ndata: %s\n\n", places[i]), 0);
+		steps[1].answer = stream.data;
+		assert_int_equal(setup((void **)&g), 0);
+		begin(g, steps, 2);
+		send_it(g, &(struct mcpc_send){ .id = "1", .method = "initialize" });
+		wait_for(g, 1);
+		assert_int_equal(g->err.code, EXDEV);
+		drain(g);
+		assert_int_equal(g->n_failed, 1);
+		assert_int_equal(teardown((void **)&g), 0);
+	}
+}
+
+static void a_server_of_no_way_at_all_has_refused_the_first(void **state)
+{
+	const struct http_step steps[] = { { .answer = NOT_ALLOWED },
+					   { .answer = "HTTP/1.1 404 No\r\nContent-Length: 0\r\n"
+						       "Connection: close\r\n\r\n" } };
+	struct rig *g = *state;
+
+	begin(g, steps, 2);
+	send_it(g, &(struct mcpc_send){ .id = "1", .method = "initialize" });
+	wait_for(g, 1);
+	assert_int_equal(g->status, 405);
+	assert_non_null(strstr(got(g), "GET /mcp HTTP/1.1\r\n"));
+}
+
 static void headers_that_are_none_are_refused(void **state)
 {
 	static const char *const bad[] = { "no colon", ": x", "A b: c", "A: b\r\nC: d" };
@@ -499,6 +540,8 @@ int main(void)
 		cmocka_unit_test(a_message_that_is_too_large_is_an_error),
 		TEST(a_request_that_is_given_up_closes_its_stream),
 		TEST(it_may_be_closed_from_within_what_it_tells),
+		cmocka_unit_test(an_old_server_that_wants_messages_elsewhere_gets_none),
+		TEST(a_server_of_no_way_at_all_has_refused_the_first),
 		TEST(headers_that_are_none_are_refused),
 	};
 
