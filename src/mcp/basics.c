@@ -149,10 +149,19 @@ void mcp_discover(struct mcp_request *q)
 	mcp_result_end(q);
 }
 
-static void write_lists(struct jw *w, struct jv filter)
+/* What it asked for, but of addresses only those that it will hear of. */
+static void write_lists(struct jw *w, const struct mcp_request *q, struct jv filter)
 {
+	if (q->n_uris > 0) {
+		jw_key(w, "resourceSubscriptions");
+		jw_array_begin(w);
+		for (size_t i = 0; i < q->n_uris; i++)
+			jw_string(w, q->uris[i]);
+		jw_array_end(w);
+	}
 	JV_FOREACH (filter, it) {
-		if (jv_kind(it.value) != JV_ARRAY || jv_len(it.value) == 0)
+		if (jv_kind(it.value) != JV_ARRAY || jv_len(it.value) == 0 ||
+		    str_is(it.key, "resourceSubscriptions"))
 			continue;
 		jw_key_n(w, it.key.data, it.key.len);
 		jw_value(w, it.value);
@@ -171,7 +180,7 @@ static void listen_begun(struct mcp_request *q)
 	jw_key(w, "notifications");
 	jw_object_begin(w);
 	mcp_wants_write(w, q->wants);
-	write_lists(w, filter);
+	write_lists(w, q, filter);
 	jw_object_end(w);
 	mcp_notice_end(q);
 }

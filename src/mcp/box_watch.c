@@ -43,17 +43,6 @@ struct box_sub {
 	bool is_file;             /* it was looked at: no directory */
 };
 
-static bool has_text(struct jv array, const char *value)
-{
-	JV_FOREACH (array, it) {
-		const char *text = jv_text(it.value);
-
-		if (text && strcmp(text, value) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool is_wanted(const struct box_sub *w)
 {
 	if (!list_is_empty(&w->waiting))
@@ -62,13 +51,9 @@ static bool is_wanted(const struct box_sub *w)
 		if (strcmp(n->owner, w->owner) == 0 && mcp_session_has(n, w->uri))
 			return true;
 	/* Also who does not listen yet, but waits for another of its addresses. */
-	LIST_FOREACH (&w->server->requests, q, struct mcp_request, node) {
-		struct jv filter = jv_get(q->params, "notifications");
-
-		if (strcmp(q->who.owner, w->owner) == 0 &&
-		    has_text(jv_get(filter, "resourceSubscriptions"), w->uri))
+	LIST_FOREACH (&w->server->requests, q, struct mcp_request, node)
+		if (strcmp(q->who.owner, w->owner) == 0 && mcp_request_has(q, w->uri))
 			return true;
-	}
 	return false;
 }
 
@@ -274,14 +259,14 @@ static struct box_sub *find_sub(struct mcp_server *s, const char *owner, const c
 	return found;
 }
 
-static int make_sub(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err)
+static int make_sub(struct mcp_request *q, struct sandbox *sb, const struct mcp_box_uri *at,
+		    struct mcp_wait *wait, struct err *err)
 {
 	static const struct file_ops ops = { .entry = looked,
 					     .done = look_done,
 					     .failed = look_failed };
 	_cleanup_(sub_free_p) struct box_sub *w = calloc(1, sizeof(*w));
 	struct guest_file f = { .op = FILE_STAT, .user = "", .target = "" };
-	struct sandbox *sb;
 	int r;
 
 	if (!w)
@@ -289,15 +274,11 @@ static int make_sub(struct mcp_request *q, const char *uri, struct mcp_wait *wai
 	list_init(&w->node);
 	list_init(&w->waiting);
 	w->server = q->server;
-	w->uri = str_dup(str_of(uri));
+	w->at = *at;
+	w->uri = str_dup(str_of(wait->uri));
 	r = w->uri ? loop_timer_create(q->server->deps.loop, tell, w, &w->timer) : -ENOMEM;
 	if (r < 0 || str_copy(w->owner, sizeof(w->owner), q->who.owner) < 0)
 		return err_sys(err, r < 0 ? r : E2BIG, "watch");
-	sb = mcp_box_uri_read(uri, &w->at) < 0
-		     ? NULL
-		     : mcp_box_find(q->server, &q->who, q->box_id, w->at.id);
-	if (!sb)
-		return err_set(err, ENOENT, "there is no such sandbox");
 	(void)str_copy(w->at.id, sizeof(w->at.id), sandbox_id(sb));
 	f.path = w->at.path;
 	r = file_start(sb, &f, &ops, w, &w->look, err);
@@ -311,17 +292,24 @@ static int make_sub(struct mcp_request *q, const char *uri, struct mcp_wait *wai
 
 int mcp_box_watch(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err)
 {
+	struct mcp_box_uri at;
+	struct sandbox *sb = NULL;
 	struct box_sub *w;
 	size_t count;
 	int r = principal_check(&q->who, SCOPE_FILE_READ, err);
 
 	if (r < 0)
 		return r;
+	/* Who may not see the sandbox learns nothing of what others of its owner's hear. */
+	if (mcp_box_uri_read(uri, &at) == 0)
+		sb = mcp_box_find(q->server, &q->who, q->box_id, at.id);
+	if (!sb)
+		return err_set(err, ENOENT, "there is no such sandbox");
 	w = find_sub(q->server, q->who.owner, uri, &count);
 	if (!w && count >= SUBS_MAX)
 		return err_set(err, EAGAIN, "too much is watched");
 	if (!w)
-		return make_sub(q, uri, wait, err);
+		return make_sub(q, sb, &at, wait, err);
 	if (w->dir && w->dir->is_armed)
 		return 0;
 	list_push_back(&w->waiting, &wait->node);

@@ -235,14 +235,31 @@ static void go_on(struct mcp_request *q)
 	g->then(q);
 }
 
+/* There is room: watching_create(). */
+static void grant(struct mcp_request *q, const char *uri)
+{
+	if (!mcp_request_has(q, uri))
+		q->uris[q->n_uris++] = uri;
+}
+
 void mcp_watched(struct mcp_wait *wait, const struct err *err)
 {
 	struct watching *g = wait->q->work;
 
 	if (err && !g->err.code)
 		g->err = *err;
+	if (!err)
+		grant(wait->q, wait->uri);
 	if (--g->pending == 0)
 		go_on(wait->q);
+}
+
+bool mcp_request_has(const struct mcp_request *q, const char *uri)
+{
+	for (size_t i = 0; i < q->n_uris; i++)
+		if (strcmp(q->uris[i], uri) == 0)
+			return true;
+	return false;
 }
 
 static void watching_cancelled(struct mcp_request *q)
@@ -262,11 +279,12 @@ static struct watching *watching_create(struct mcp_request *q, size_t n,
 	if (!g)
 		return NULL;
 	g->waits = arena_array(q->arena, n > 0 ? n : 1, sizeof(*g->waits));
+	q->uris = arena_array(q->arena, n > 0 ? n : 1, sizeof(*q->uris));
 	g->then = then;
 	g->pending = 1; /* until all were begun */
 	q->work = g;
 	q->cancelled = watching_cancelled;
-	return g->waits ? g : NULL;
+	return g->waits && q->uris ? g : NULL;
 }
 
 static void watch(struct mcp_request *q, struct watching *g, const char *uri)
@@ -276,13 +294,15 @@ static void watch(struct mcp_request *q, struct watching *g, const char *uri)
 	struct err err = { 0 };
 	int r;
 
-	if (!k || !k->watch)
+	if (!k)
 		return;
-	*wait = (struct mcp_wait){ .q = q };
+	*wait = (struct mcp_wait){ .q = q, .uri = uri };
 	list_init(&wait->node);
-	r = k->watch(q, uri, wait, &err);
+	r = k->watch ? k->watch(q, uri, wait, &err) : 0;
 	if (r < 0 && !g->err.code)
 		g->err = err;
+	if (r == 0)
+		grant(q, uri);
 	if (r <= 0)
 		return;
 	g->n++;

@@ -312,19 +312,18 @@ void mcp_server_tell(struct mcp_server *s, const char *owner, const char *filter
 	}
 }
 
-static void write_uri(void *user, struct jw *w)
-{
-	jw_str_field(w, "uri", user);
-}
-
 void mcp_server_updated(struct mcp_server *s, const char *owner, const char *uri)
 {
 	static const char method[] = "notifications/resources/updated";
-	_free_ char *copy = strdup(uri);
 
 	LIST_FOREACH (&s->sessions, n, struct mcp_session, node)
 		if (strcmp(n->owner, owner) == 0 && mcp_session_has(n, uri))
 			tell_session(n, method, uri);
-	if (copy)
-		mcp_server_tell(s, owner, "resourceSubscriptions", uri, method, write_uri, copy);
+	LIST_FOREACH (&s->requests, q, struct mcp_request, node) {
+		if (!q->is_listening || strcmp(q->who.owner, owner) != 0 ||
+		    !mcp_request_has(q, uri))
+			continue;
+		jw_str_field(mcp_notice_begin(q, method), "uri", uri);
+		mcp_notice_end(q);
+	}
 }

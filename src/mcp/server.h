@@ -71,8 +71,10 @@ struct mcp_request {
 	void (*cancelled)(struct mcp_request *q);
 	void *work;
 	bool is_cancelled;
-	bool is_listening; /* of subscriptions/listen: what is wanted is in `wants` */
-	unsigned wants;    /* enum mcp_change bits */
+	bool is_listening; /* of subscriptions/listen: what is wanted is in `wants` and `uris` */
+	const char **uris; /* arena: those that it may hear of, and that are watched */
+	size_t n_uris;
+	unsigned wants; /* enum mcp_change bits */
 	const struct mcp_method *row;
 };
 
@@ -142,6 +144,7 @@ void mcp_no_resource(struct mcp_request *q, const char *uri); /* answers: it is 
 struct mcp_wait {         /* arena; of a request that waits until something is watched */
 	struct list node; /* the kind's; removed when the request is cancelled */
 	struct mcp_request *q;
+	const char *uri;
 };
 void mcp_watched(struct mcp_wait *wait, const struct err *err); /* err NULL: it is */
 

@@ -131,6 +131,7 @@ void mcp_wants_write(struct jw *w, unsigned wants);
 /* Somebody wants to hear of changes of what its filter names, until it is over: then() comes, now
  * or later, when all of it is watched that can be. */
 void mcp_watch_listed(struct mcp_request *q, void (*then)(struct mcp_request *q));
+bool mcp_request_has(const struct mcp_request *q, const char *uri); /* among its uris */
 
 /* ---- stream.c ---- */
 

@@ -224,11 +224,18 @@ static void tell(struct mcp_server *s, struct map *told, const char *owner, cons
 {
 	_cleanup_(buf_done) struct buf key = { 0 };
 
-	if (!uri || !str_starts(str_of(uri), SKILL_SCHEME) ||
-	    buf_printf(&key, "%s %s", owner, uri) < 0 || map_get(told, key.data, key.len))
+	if (!str_starts(str_of(uri), SKILL_SCHEME) || buf_printf(&key, "%s %s", owner, uri) < 0 ||
+	    map_get(told, key.data, key.len))
 		return;
 	if (map_put(told, key.data, key.len, s, NULL) == 0)
 		mcp_server_updated(s, owner, uri);
+}
+
+/* All of them are told of by mcp_skills_changed(). */
+static int watch(struct mcp_request *q, const char *uri, struct mcp_wait *wait, struct err *err)
+{
+	(void)uri, (void)wait;
+	return principal_check(&q->who, SCOPE_FILE_READ, err);
 }
 
 void mcp_skills_changed(struct mcp_server *s)
@@ -241,13 +248,9 @@ void mcp_skills_changed(struct mcp_server *s)
 	LIST_FOREACH (&s->sessions, n, struct mcp_session, node)
 		for (size_t i = 0; i < n->n_uris; i++)
 			tell(s, told, n->owner, n->uris[i]);
-	LIST_FOREACH (&s->requests, q, struct mcp_request, node) {
-		struct jv filter = jv_get(q->params, "notifications");
-
-		JV_FOREACH (jv_get(filter, "resourceSubscriptions"), it)
-			if (q->is_listening)
-				tell(s, told, q->who.owner, jv_text(it.value));
-	}
+	LIST_FOREACH (&s->requests, q, struct mcp_request, node)
+		for (size_t i = 0; i < q->n_uris; i++)
+			tell(s, told, q->who.owner, q->uris[i]);
 	(void)map_free(told);
 }
 
@@ -257,4 +260,5 @@ const struct mcp_resources mcp_skill_resources = {
 	.templates = templates,
 	.read = read_file,
 	.read_dir = read_dir,
+	.watch = watch,
 };

@@ -196,6 +196,25 @@ def test_a_change_is_told_to_a_session_that_subscribed(daemon, box):
     peer.end()
 
 
+def test_an_endpoint_of_one_sandbox_hears_of_no_other(daemon, box):
+    other = daemon.api.sandbox()
+    hidden, own = uri_of(box, "/workspace/hidden"), uri_of(other, "/workspace/own")
+    listen = {"notifications": {"resourceSubscriptions": [hidden, own]}}
+    _, free = Modern(daemon).begin("subscriptions/listen", listen)
+    _, bound = Modern(daemon, path=f"/sandboxes/{other.id}/mcp").begin("subscriptions/listen", listen)
+    heard, bound_heard = free.messages(), bound.messages()
+    assert sorted(next(heard)["params"]["notifications"]["resourceSubscriptions"]) == sorted([hidden, own])
+    assert next(bound_heard)["params"]["notifications"]["resourceSubscriptions"] == [own]
+    run(box, "echo 1 > /workspace/hidden")
+    heard_until(heard, [hidden])
+    run(other, "echo 1 > /workspace/own")
+    assert set(heard_until(bound_heard, [own])) == {own}
+    refused(Legacy(daemon, path=f"/sandboxes/{other.id}/mcp").initialize(), "resources/subscribe", hidden)
+    free.close()
+    bound.close()
+    other.delete().must(204)
+
+
 def test_what_is_watched_ends_with_its_sandbox(daemon):
     other = daemon.api.sandbox()
     peer = Modern(daemon)
