@@ -383,6 +383,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .files_fd = a->files_fd,
 			      .images_dir = c->images_dir,
 			      .image_bytes = c->image_max_bytes,
+			      .agent_grant =
+				      c->mcp_servers_file && c->mcp_code_mode ? "true" : NULL,
 			      .is_rootless = !a->has_keeper },
 	};
 

@@ -45,12 +45,13 @@ struct sandbox_settings { /* from the configuration */
 	uint32_t pool_min;     /* boxes that wait: of the default template, */
 	uint32_t pool_max;     /* and at most of any without a pool of its own */
 	uint32_t pool_quiet_ms;
-	struct quota quota;     /* of every owner: 0 is no limit */
-	uint32_t max_builds;    /* of templates, at once */
-	int spool_fd;           /* borrowed: directory of output that outlives us */
-	int files_fd;           /* borrowed: directory of archives for builds; -1: none */
-	const char *images_dir; /* borrowed: of root_import(); NULL: there is none */
-	uint64_t image_bytes;   /* most that an image may unpack to */
+	struct quota quota;      /* of every owner: 0 is no limit */
+	uint32_t max_builds;     /* of templates, at once */
+	int spool_fd;            /* borrowed: directory of output that outlives us */
+	int files_fd;            /* borrowed: directory of archives for builds; -1: none */
+	const char *images_dir;  /* borrowed: of root_import(); NULL: there is none */
+	uint64_t image_bytes;    /* most that an image may unpack to */
+	const char *agent_grant; /* borrowed: of sandboxes that are made for agents; NULL: none */
 	/* Boxes have one user, who owns it all: what a build does as root, he does. */
 	bool is_rootless;
 };

@@ -141,6 +141,7 @@ static void make(struct provision *p, const struct object *o, const char *name)
 		.limits = s->limits,
 		.timeout_ms = s->timeout_ms,
 		.idle_ms = s->idle_ms,
+		.grant = p->all->settings.agent_grant,
 		.life = { (uint8_t)s->on_timeout, s->on_timeout != LAPSE_DELETE },
 		.env = env,
 		.metadata = metadata,

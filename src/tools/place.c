@@ -36,6 +36,11 @@ void tool_cancel_soon(struct tool_call *t)
 	loop_task_post(t->all->deps.loop, &t->soon);
 }
 
+const char *tool_grant(const struct tool_call *t)
+{
+	return t->all->deps.bridges && t->all->deps.config->mcp_code_mode ? "true" : NULL;
+}
+
 const char *tool_owner(const struct tool_call *t)
 {
 	return t->who.scopes & SCOPE_ADMIN ? NULL : t->who.owner;
@@ -180,7 +185,7 @@ static void make(struct tool_call *t)
 		.name = t->home,
 		.get_or_create = true,
 		.template = "",
-		.grant = t->all->deps.bridges && t->all->deps.config->mcp_code_mode ? "true" : NULL,
+		.grant = tool_grant(t),
 	};
 
 	if (t->is_cancelled)

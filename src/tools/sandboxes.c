@@ -90,6 +90,7 @@ static void run_create(struct tool_call *t)
 		.name = a->name ? a->name : "",
 		.template = a->template ? a->template : "",
 		.snapshot = a->snapshot,
+		.grant = tool_grant(t),
 		.timeout_ms = a->timeout_ms,
 		.env = pairs_given(t->arena, &a->env),
 		.n_env = a->env.len,

@@ -151,7 +151,7 @@ static int begin_server(struct stubs *s, const char *server)
 {
 	int r = end_server(s);
 
-	if (r < 0 || strlen(server) >= sizeof(s->server) || server[0] == '\0')
+	if (r < 0 || strlen(server) >= sizeof(s->server))
 		return r < 0 ? r : -E2BIG;
 	r = take_name(&s->servers, SERVERS_MAX, server, s->package);
 	if (r < 0)
@@ -193,6 +193,8 @@ static int add(struct stubs *s, const struct stub_tool *tool)
 	char name[STUB_NAME_MAX];
 	int r = 0;
 
+	if (tool->server[0] == '\0') /* which is what no server yet looks like */
+		return -EINVAL;
 	if (s->total == STUBS_TOOLS_MAX ||
 	    s->tar.len + RESERVE + 2 * (size_t)FILE_MAX > STUBS_BYTES_MAX)
 		return -E2BIG;

@@ -24,7 +24,8 @@ struct stubs; /* opaque */
 struct stubs *stubs_create(void); /* NULL without memory */
 struct stubs *stubs_free(struct stubs *s);
 CLEANUP_FUNC(struct stubs *, stubs_free)
-/* Tools of one server come one behind the other. 0, -E2BIG: it is left off; -ENOMEM. */
+/* Tools of one server come one behind the other. 0, or it is left off: -E2BIG, -EINVAL (no
+ * server), -ENOMEM. */
 int stubs_add(struct stubs *s, const struct stub_tool *tool);
 /* The archive: borrowed, NULL without memory. */
 const struct buf *stubs_end(struct stubs *s);

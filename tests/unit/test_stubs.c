@@ -291,6 +291,18 @@ static void schemas_that_are_none_are_taken_for_anything(void **state)
 		      "assert all(g[2].get('b') == 2 for g in got), got\n");
 }
 
+static void a_tool_of_no_server_is_left_off(void **state)
+{
+	_cleanup_(stubs_free_p) struct stubs *s = stubs_create();
+
+	(void)state;
+	add(s, "", "echo", "", "{}", -EINVAL);
+	add(s, "a", "echo", "", "{}", 0);
+	assert_int_equal(stubs_left_off(s), 1);
+	unpack(stubs_end(s));
+	expect_python("from holt_tools.a import echo\necho()\n");
+}
+
 static void what_is_too_much_is_left_off_and_counted(void **state)
 {
 	_cleanup_(stubs_free_p) struct stubs *s = stubs_create();
@@ -347,6 +359,7 @@ int main(void)
 						leave),
 		cmocka_unit_test_setup_teardown(schemas_that_are_none_are_taken_for_anything, enter,
 						leave),
+		cmocka_unit_test_setup_teardown(a_tool_of_no_server_is_left_off, enter, leave),
 		cmocka_unit_test_setup_teardown(what_is_too_much_is_left_off_and_counted, enter,
 						leave),
 		cmocka_unit_test_setup_teardown(a_tool_has_a_bounded_number_of_parameters, enter,
