@@ -317,32 +317,34 @@ static void all_begun(struct mcp_request *q)
 		go_on(q);
 }
 
+/* It is the session's only now: who may not hear of it must not, not even for a moment. */
 static void subscribed(struct mcp_request *q)
 {
 	const struct watching *g = q->work;
 	const char *uri = jv_text(jv_get(q->params, "uri"));
+	int r;
 
-	if (!g->err.code)
-		return mcp_result_empty(q);
-	(void)mcp_session_subscribe(q->session, uri, false);
 	if (g->err.code == ENOENT)
 		return mcp_no_resource(q, uri);
-	mcp_fail_data(q, RPC_PARAMS, g->err.text, mcp_uri_data(q, uri));
+	if (g->err.code)
+		return mcp_fail_data(q, RPC_PARAMS, g->err.text, mcp_uri_data(q, uri));
+	r = mcp_session_subscribe(q->session, uri, true);
+	if (r == -EAGAIN)
+		return mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most",
+				MCP_SUBSCRIPTIONS_MAX);
+	if (r < 0)
+		return mcp_fail(q, RPC_INTERNAL, "out of memory");
+	mcp_result_empty(q);
 }
 
 void mcp_resources_subscribe(struct mcp_request *q)
 {
 	struct watching *g;
 	const char *uri = NULL;
-	int r;
 
 	if (!kind_of_call(q, &uri))
 		return;
-	r = mcp_session_subscribe(q->session, uri, true);
-	if (r == -EAGAIN)
-		return mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most",
-				MCP_SUBSCRIPTIONS_MAX);
-	g = r < 0 ? NULL : watching_create(q, 1, subscribed);
+	g = watching_create(q, 1, subscribed);
 	if (!g)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
 	watch(q, g, uri);
