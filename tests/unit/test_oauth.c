@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/encode.h"
 #include "base/str.h"
 #include "check.h"
+#include "crypto/hash.h"
 #include "mcpc/oauth_impl.h"
 #include "oauth_rig.h"
 
@@ -215,26 +217,32 @@ static void a_code_is_asked_for_with_pkce_state_and_resource(void **state)
 	oauth_free(o);
 }
 
-static void the_challenge_is_the_hash_of_the_verifier(void **state)
+static void the_challenge_is_the_hash_of_a_new_verifier_each_time(void **state)
 {
 	struct oauth *o =
 		oauth_rig_make(&(struct oauth_options){ .redirect = BACK, .client_id = "me" });
-	char first[64], second[64];
+	char before[64] = "", challenge[BASE64_SIZE(HASH_LEN)], part[128];
+	uint8_t sum[HASH_LEN];
 
 	(void)state;
-	oauth_rig_begin(o, 401, NULL);
-	oauth_rig_serve_metadata(o, RESOURCE(), METADATA());
-	memcpy(first, o->flow.verifier, sizeof(first));
-	assert_int_equal(strlen(first), 43);
-	oauth_rig_begin(o, 401, NULL);
-	oauth_rig_serve_metadata(o, RESOURCE(), METADATA());
-	memcpy(second, o->flow.verifier, sizeof(second));
-	assert_string_not_equal(first, second);
-	/* RFC 7636, appendix B */
-	memcpy(o->flow.verifier, "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", 44);
+	for (unsigned i = 0; i < 2; i++) {
+		const char *verifier = o->flow.verifier;
+
+		oauth_rig_begin(o, 401, NULL);
+		oauth_rig_serve_metadata(o, RESOURCE(), METADATA());
+		assert_int_equal(strlen(verifier), 43); /* 32 bytes */
+		assert_string_not_equal(verifier, before);
+		assert_int_equal(str_copy(before, sizeof(before), verifier), 0);
+		assert_int_equal(hash_sha256(verifier, strlen(verifier), sum), 0);
+		(void)encode_base64url(sum, sizeof(sum), challenge);
+		assert_int_equal(str_format(part, sizeof(part), "&code_challenge=%s&", challenge),
+				 0);
+		expect_text(oauth_rig_todo(o).url, part);
+		expect_no_text(oauth_rig_todo(o).url, verifier);
+	}
 	oauth_rig_come_back(o, "&code=x");
-	expect_text(oauth_rig_todo(o).body,
-		    "code_verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+	assert_int_equal(str_format(part, sizeof(part), "&code_verifier=%s", before), 0);
+	expect_text(oauth_rig_todo(o).body, part);
 	oauth_free(o);
 }
 
@@ -402,7 +410,7 @@ int main(void)
 		cmocka_unit_test(everything_but_loopback_has_to_be_tls),
 		cmocka_unit_test(only_addresses_that_the_operator_named_may_be_private),
 		cmocka_unit_test(a_code_is_asked_for_with_pkce_state_and_resource),
-		cmocka_unit_test(the_challenge_is_the_hash_of_the_verifier),
+		cmocka_unit_test(the_challenge_is_the_hash_of_a_new_verifier_each_time),
 		cmocka_unit_test(an_authorization_server_without_pkce_is_not_used),
 		cmocka_unit_test(an_answer_with_another_state_is_no_answer),
 		cmocka_unit_test(too_long_an_answer_of_a_browser_is_refused),
