@@ -3,6 +3,7 @@ import contextlib
 import json
 import pathlib
 import shutil
+import tempfile
 import time
 
 import pytest
@@ -179,6 +180,15 @@ def test_somebody_may_say_yes_or_no_to_a_call(world, box):
         assert run.wait()["exitCode"] == code
 
 
+def test_a_call_that_nobody_says_yes_to_is_denied():
+    with World("--mcp-approval-timeout", "1s") as world:
+        world.wait_for_tools()
+        with sandbox(world, tools=True) as box:
+            refused = box.run("holt-call fake.guarded")
+            assert refused["exitCode"] == 1 and refused["stderr"].startswith("holt-call: ")
+        assert world.noted("called") == []
+
+
 def test_calls_are_events_and_lines_of_the_audit_log(world, box):
     says(box.run("holt-call fake.echo '{\"message\": \"noted\"}'"))
     line = until(lambda: [e for e in world.api.get(f"/events?subject={box.id}&limit=100").json["items"]
@@ -221,6 +231,10 @@ def test_tools_are_there_again_after_a_crash_a_pause_and_a_stop():
         world.api.post(f"/sandboxes/{box.id}/pause").must(200)
         world.api.post(f"/sandboxes/{box.id}/resume").must(200)
         assert says(box.run("holt-call fake.echo '{\"message\": \"awake\"}'")) == "awake\n"
+        if world.api.post(f"/sandboxes/{box.id}/stop").status == 200:  # where files can be kept
+            world.api.post(f"/sandboxes/{box.id}/start").must(200)
+            assert says(box.run("holt-call fake.echo '{\"message\": \"another box\"}'")) == "another box\n"
+            until(lambda: box.run("ls /holt/tools/fake/echo.py")["exitCode"] == 0, what="its files")
         box.delete().must(204)
 
 
@@ -370,6 +384,37 @@ def test_every_template_has_them(world, template):
     with sandbox(world, template, tools=["fake"]) as box:
         assert says(box.run("holt-call fake.echo '{\"message\": \"here\"}'")) == "here\n"
         assert says(python(box, "from holt_tools.fake import echo\nprint(echo('x'))")) == "x\n"
+
+
+@pytest.mark.skipif(not pathlib.Path("/bin/busybox").exists(), reason="needs a static busybox")
+def test_an_image_that_has_nothing_of_it_has_holt_call():
+    with tempfile.TemporaryDirectory(prefix="holt-images.") as images:
+        root = pathlib.Path(images, "small")
+        (root / "bin").mkdir(parents=True)
+        shutil.copy("/bin/busybox", root / "bin/busybox")
+        for name in ("sh", "ls"):
+            (root / "bin" / name).symlink_to("busybox")
+        for path in (pathlib.Path(images), root, root / "bin"):
+            path.chmod(0o755)
+        with World("--images-dir", images, "--image-max", "64M") as world:
+            world.wait_for_tools()
+            body = {"name": "small", "root": {"kind": "dir", "path": "small"}, "steps": []}
+            made = world.api.post("/templates/builds", body).must(202).json
+            until(lambda: world.api.get(f"/templates/builds/{made['id']}").json["status"] in ("ready", "failed"),
+                  what="the template")
+            with sandbox(world, "small", tools=True) as box:
+                assert says(box.run("holt-call fake.secret")) == "ok\n"
+                assert "echo.mjs" in says(box.run("ls /holt/tools/fake"))
+            for one in world.api.get("/templates").json["items"]:
+                world.api.delete(f"/templates/{one['id']}")
+
+
+def test_sandboxes_of_sessions_have_them(world):
+    world.api.ask("POST", "/api/sessions", {"id": "code"}).must(200, 201)
+    box = world.api.ask("POST", "/api/sessions/code/sandbox").must(200, 201).json
+    ident = (box.get("data") or box)["sandbox_id"]
+    assert world.api.get(f"/sandboxes/{ident}").json["tools"] is True
+    world.api.ask("DELETE", "/api/sessions/code").must(200, 204)
 
 
 def test_a_fork_has_what_its_parent_has(world, box):
