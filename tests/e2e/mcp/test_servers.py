@@ -16,7 +16,7 @@ from support.daemon import Daemon, until
 EVERYTHING = "@modelcontextprotocol/server-everything"
 FILES = "@modelcontextprotocol/server-filesystem"
 MAIN = "dist/index.js"
-SPARED = ("*.map", "*.ts", "*.cts", "*.mts", "*.md", "*.yml", "LICENSE*", "cjs", "examples", "test", "tests")
+SPARED = ("*.map", "*.ts", "*.cts", "*.mts", "*.yml", "LICENSE*", "cjs", "examples", "test", "tests")
 
 
 def needed(*names):
