@@ -25,4 +25,4 @@ void execution_json_result(struct jw *w, const struct exec_info *info);
 void execution_json(struct jw *w, const struct exec_info *info, const struct output *output,
 		    enum encoding e);
 void execution_json_exit(struct jw *w, const struct exec_info *info); /* exitCode, signal */
-const char *stream_name(int stream); /* "stdout", "stderr" */
+const char *stream_name(int stream);                                  /* "stdout", "stderr" */

@@ -30,8 +30,7 @@ extern const struct route_query query_page[], query_templates[], query_keys[], q
 	query_encoding[], query_output[], query_eof[], query_wait[], query_files[],
 	query_file_get[], query_file_put[], query_file_remove[], query_user[], query_tree[],
 	query_watch[], query_pty[], query_journal[], query_events[], query_usage[],
-	query_agent_sessions[], query_agent_session[], query_session_sandbox[],
-	query_tools[];
+	query_agent_sessions[], query_agent_session[], query_session_sandbox[], query_tools[];
 
 const struct route_query *query_find(const struct api_route *route, const char *name); /* or NULL */
 /* False after 400: a value that its row does not take. */

@@ -65,7 +65,8 @@ static const struct schema_field input[] = {
 	FIELD("eof", BOOL),
 };
 
-static const char *const languages[] = { "python", "javascript", "typescript", "bash", "r", "java", NULL };
+static const char *const languages[] = { "python", "javascript", "typescript", "bash",
+					 "r",      "java",       NULL };
 
 static const char *const context_states[] = { "starting", "idle", "busy", "failed", NULL };
 

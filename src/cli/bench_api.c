@@ -64,7 +64,7 @@ CLEANUP_FUNC(struct jv_doc *, jv_free)
 
 struct api_probe {
 	const struct api_row *row;
-	struct own_daemon *d;    /* borrowed */
+	struct own_daemon *d;      /* borrowed */
 	char target[BENCH_TARGET]; /* of a live sandbox's execution */
 	struct buf answer;         /* owned */
 };

@@ -19,10 +19,11 @@
 #define TIME_MAX_MS (24ull * 3600 * 1000)
 
 #define AT(field) offsetof(struct context_args, field)
-#define LANGUAGE                                                                                  \
-	{                                                                                         \
-		.name = "language", .letter = 'l', .type = OPT_TEXT, .arg = "NAME",               \
-		.help = "python, javascript, typescript, bash, r or java (python)", .offset = AT(language) \
+#define LANGUAGE                                                                    \
+	{                                                                           \
+		.name = "language", .letter = 'l', .type = OPT_TEXT, .arg = "NAME", \
+		.help = "python, javascript, typescript, bash, r or java (python)", \
+		.offset = AT(language)                                              \
 	}
 #define TIMEOUT                                                                                 \
 	{                                                                                       \
