@@ -225,7 +225,7 @@ static bool has_box(const struct said *s)
 	return s->template || s->snapshot || s->volumes.len > 0;
 }
 
-static int check_said(const struct said *s, struct err *err)
+static int check_kind(const struct said *s, struct err *err)
 {
 	bool is_remote = s->type > TYPE_STDIO;
 
@@ -236,16 +236,21 @@ static int check_said(const struct said *s, struct err *err)
 	if (s->type != TYPE_UNSAID && is_remote != (s->url != NULL))
 		return err_set(err, EINVAL, "type: does not go with %s",
 			       s->url ? "a url" : "a command");
+	return jv_kind(s->auth) != JV_ABSENT && !s->url
+		       ? err_set(err, EINVAL, "auth: is for servers with a url")
+		       : 0;
+}
+
+static int check_place(const struct said *s, struct err *err)
+{
 	if (s->url && (s->is_on_host || has_box(s)))
 		return err_set(err, EINVAL, "url: there is nothing to be run here");
 	if (s->is_on_host && has_box(s))
 		return err_set(err, EINVAL,
 			       "host: it has no sandbox there, whatever it is made of");
-	if (s->template && s->snapshot)
-		return err_set(err, EINVAL, "snapshot: it has a template already");
-	if (jv_kind(s->auth) != JV_ABSENT && !s->url)
-		return err_set(err, EINVAL, "auth: is for servers with a url");
-	return 0;
+	return s->template && s->snapshot
+		       ? err_set(err, EINVAL, "snapshot: it has a template already")
+		       : 0;
 }
 
 static int check_roots(struct jv roots, struct err *err)
@@ -388,7 +393,9 @@ int server_row_read(struct str name, struct jv v, const struct mcpc_servers_deps
 	if (r < 0)
 		return err_set(err, -r, "%s: %s", problem.field, problem.text);
 	find_unknown(v, ret);
-	r = check_said(&s, err);
+	r = check_kind(&s, err);
+	if (r == 0)
+		r = check_place(&s, err);
 	if (r == 0)
 		r = check_roots(s.roots, err);
 	return r < 0 ? r : take(&s, &rd, ret);
