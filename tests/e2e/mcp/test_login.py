@@ -155,22 +155,25 @@ def test_a_logout_forgets_everything(daemon, authority):
 def test_client_credentials_and_tokens_of_files_need_nobody():
     daemon = Daemon(env={"TRACKER_TOKEN": "at-of-a-file"})
     with Authority(apart=True) as authority:
-        secret, fixed = daemon.dir / "secret", daemon.dir / "token"
+        secret, fixed, vouched = (daemon.dir / name for name in ("secret", "token", "jwt"))
         secret.write_text("s3cr3t-of-a-client\n")
         fixed.write_text("at-of-a-file\n")
-        for file in (secret, fixed):
+        vouched.write_text("jwt-of-a-workload")
+        for file in (secret, fixed, vouched):
             file.chmod(0o644)  # the daemon is an account of its own
         authority.tokens.add("at-of-a-file")
         own = {"type": "client_credentials", "client_id": "me", "client_secret_file": str(secret)}
         rows = {"own": {"url": authority.mcp_url, "auth": {**own, "issuer": authority.issuer}},
                 "fixed": {"url": authority.mcp_url, "auth": {"type": "bearer", "token_file": str(fixed)}},
                 "named": {"url": authority.mcp_url, "auth": {"type": "bearer", "token": "${TRACKER_TOKEN}"}},
+                "vouched": {"url": authority.mcp_url, "auth": {"type": "workload", "token_file": str(vouched),
+                                                               "issuer": authority.issuer}},
                 "elsewhere": {"url": authority.mcp_url, "auth": {**own, "issuer": "https://other.example"}},
                 "unbound": {"url": authority.mcp_url, "auth": own},
                 "private": {"url": authority.mcp_url, "auth": {"type": "login"}}}
         daemon.flags += ["--mcp-servers-file", servers_of(daemon.dir, **rows)]
         with daemon:
-            for name in ("own", "fixed", "named"):
+            for name in ("own", "fixed", "named", "vouched"):
                 wait_ready(daemon.api, name)
                 assert call(daemon.api, name) == [{"type": "text", "text": "hello"}]
             for name, why in (("elsewhere", "not the issuer"), ("unbound", "auth.issuer")):
@@ -179,7 +182,7 @@ def test_client_credentials_and_tokens_of_files_need_nobody():
             # What a server names may not lead into networks of ours, unless the operator says so.
             until(lambda: state(daemon.api, "private")["error"], what="the refusal")
             assert "public" in state(daemon.api, "private")["error"]
-            assert "s3cr3t" not in daemon.log() and "at-of-a-file" not in daemon.log()
+            assert not [text for text in ("s3cr3t", "at-of-a-file", "jwt-of-a") if text in daemon.log()]
         shown = [row for row in authority.asked if b"s3cr3t" in row[4]
                  or "s3cr3t" in json.dumps(row[3]) or "Basic" in json.dumps(row[3])]
         assert {row[2] for row in shown} == {"/token"} and {row[0] for row in shown} == {"as"}

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from support.authority import Authority
 from support.daemon import Daemon
 from support.mcp import Modern
-from support.provider import ISSUER, Provider
+from support.provider import AUDIENCE, ISSUER, Provider
 
 PLACE = "/.well-known/oauth-protected-resource"
 BASE = "https://holt.example"
@@ -70,3 +71,20 @@ def test_each_address_has_a_resource_of_its_own_unless_the_audience_is_one(takin
 def test_without_an_identity_provider_there_is_none(daemon):
     about(daemon, "/mcp", status=404)
     assert ask(daemon, "holt_wrong").headers["WWW-Authenticate"] == 'Bearer realm="holt"'
+
+
+def test_a_published_client_logs_in_by_itself(clients, provider):
+    asked = []
+
+    def mint(form):
+        asked.append(form["resource"])
+        return provider.keys[0].token("anna", iss=authority.issuer)
+
+    with Authority(mint=mint) as authority:
+        with Daemon("--jwt-issuer", authority.issuer, "--jwt-audience", AUDIENCE, "--jwt-jwks", provider.url) as running:
+            url = f"http://127.0.0.1:{running.port}/mcp"
+            done = clients.node(clients.HERE / "scenario/oauth.mjs", MCP_URL=url)
+            assert done.returncode == 0, done.stderr[-4000:]
+            assert asked == [url]  # as the metadata says
+            owners = {item["owner"] for item in running.api.get("/sandboxes").must(200).json["items"]}
+            assert owners == {"anna"}

@@ -31,11 +31,12 @@ def quiet(outer, name):
 
 
 class Authority:
-    def __init__(self, apart=False):
+    def __init__(self, apart=False, mint=None):
+        """mint: makes an access token of what was asked for it, where another server than ours will look at it."""
         self.lock = threading.Lock()
         self.asked = []  # (name, method, path, headers, body)
         self.tokens, self.codes, self.refreshes = set(), {}, set()
-        self.metadata, self.resource, self.expires = {}, {}, 3600
+        self.metadata, self.resource, self.expires, self.mint = {}, {}, 3600, mint
         self.servers = [self.open("mcp")]
         self.mcp_url = self.address(self.servers[0]) + "/mcp"
         if apart:
@@ -100,7 +101,7 @@ class Authority:
     def about_server(self, h, _):
         self.say(h, 200, {"issuer": self.issuer, "authorization_endpoint": self.issuer + "/authorize",
                           "token_endpoint": self.issuer + "/token", "registration_endpoint": self.issuer + "/register",
-                          "code_challenge_methods_supported": ["S256"],
+                          "code_challenge_methods_supported": ["S256"], "response_types_supported": ["code"],
                           "authorization_response_iss_parameter_supported": True, **self.metadata})
 
     def register(self, h, body):
@@ -111,17 +112,18 @@ class Authority:
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(h.path).query))
         code = secrets.token_hex(8)
         self.codes[code] = query
-        back = urllib.parse.urlencode({"code": code, "state": query["state"], "iss": self.issuer})
+        back = urllib.parse.urlencode({"code": code, "state": query.get("state", ""), "iss": self.issuer})
         self.say(h, 302, None, Location=f"{query['redirect_uri']}?{back}")
 
     def token(self, h, body):
         form = dict(urllib.parse.parse_qsl(body.decode()))
-        if form.get("resource") != self.mcp_url or not self.is_granted(form):
+        if (not self.mint and form.get("resource") != self.mcp_url) or not self.is_granted(form):
             return self.say(h, 400, {"error": "invalid_grant", "error_description": json.dumps(form)})
-        access, refresh = "at-" + secrets.token_hex(16), "rt-" + secrets.token_hex(16)
+        access = self.mint(form) if self.mint else "at-" + secrets.token_hex(16)
+        refresh = "rt-" + secrets.token_hex(16)
         self.tokens.add(access)
         answer = {"access_token": access, "token_type": "Bearer", "expires_in": self.expires}
-        if form["grant_type"] != "client_credentials":
+        if form["grant_type"] in ("authorization_code", "refresh_token"):
             self.refreshes.add(refresh)
             answer["refresh_token"] = refresh
         return self.say(h, 200, answer)
@@ -133,6 +135,8 @@ class Authority:
             return known
         if form["grant_type"] == "client_credentials":
             return True
+        if form["grant_type"].endswith(":jwt-bearer"):
+            return form["assertion"] == "jwt-of-a-workload"
         asked = self.codes.pop(form["code"], None)
         proof = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
         return asked and asked["code_challenge"] == proof and asked["redirect_uri"] == form["redirect_uri"]
