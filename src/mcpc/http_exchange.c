@@ -12,7 +12,10 @@
 
 #define NOTICE_MS 30000u /* for what nobody waits for */
 #define RETRY_MS 1000u   /* unless the server says otherwise */
+#define RETRY_MIN_MS 50u /* whatever it says */
 #define RETRY_MAX_MS 60000u
+#define DOUBLINGS_MAX 6u
+#define STEADY_MS 5000u /* a stream that lasted so long was a good one */
 #define TRIES_MAX 5u
 #define REFUSALS_MAX 2u
 
@@ -84,16 +87,30 @@ static void go_on(void *user)
 }
 
 /* Exactly when the server said; or, when it does not answer, later and later. */
-static void go_on_later(struct mcpc_exchange *x)
+static uint64_t pause_of(const struct mcpc_exchange *x)
 {
 	uint64_t ms = x->retry_ms >= 0 ? (uint64_t)x->retry_ms : RETRY_MS;
+	unsigned doublings = x->tries < DOUBLINGS_MAX ? x->tries : DOUBLINGS_MAX;
 
-	if (x->tries++ == TRIES_MAX) {
+	if (ms < RETRY_MIN_MS)
+		ms = RETRY_MIN_MS;
+	if (x->tries == 0)
+		return ms;
+	return ms << doublings > RETRY_MAX_MS ? RETRY_MAX_MS : ms << doublings;
+}
+
+/* What the server says by itself is waited for as long as there is a session; a request is not. */
+static void go_on_later(struct mcpc_exchange *x)
+{
+	uint64_t ms;
+
+	if (x->is_stream && loop_now_ms(x->h->loop) - x->since_ms >= STEADY_MS)
+		x->tries = 0; /* whoever stands between has cut it, as such do */
+	ms = pause_of(x);
+	if (x->tries++ >= TRIES_MAX && x->body) {
 		fail_with(x, ECONNRESET, "the stream broke off, and cannot be taken up again");
 		return;
 	}
-	if (x->tries > 1)
-		ms = ms << x->tries > RETRY_MAX_MS ? RETRY_MAX_MS : ms << x->tries;
 	if (!x->timer && loop_timer_create(x->h->loop, go_on, x, &x->timer) < 0) {
 		fail_with(x, ENOMEM, "out of memory");
 		return;
@@ -161,6 +178,7 @@ static void take_head(struct mcpc_exchange *x, const struct courier_answer *a)
 	if (x->has_head)
 		return;
 	x->has_head = true;
+	x->since_ms = loop_now_ms(x->h->loop);
 	x->is_stream = type && strncasecmp(type, "text/event-stream", 17) == 0;
 	if (x->is_first && session && session[0] && is_visible(session))
 		(void)str_copy(x->h->session, sizeof(x->h->session), session);

@@ -54,6 +54,7 @@ struct mcpc_exchange {
 	bool is_answered;
 	bool is_over; /* to be freed */
 	bool has_head, is_stream;
+	uint64_t since_ms;       /* when its head came */
 	struct courier_job *job; /* NULL: none under way */
 	struct sse_reader sse;
 	struct buf json;

@@ -315,6 +315,27 @@ static void a_stream_that_breaks_off_is_taken_up_again(void **state)
 	assert_non_null(strstr(got(g), "\r\nLast-Event-ID: e-7\r\n")); /* 8 was not all there */
 }
 
+#define BROKEN "HTTP/1.1 503 Later\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+static void a_stream_that_cannot_be_taken_up_again_is_given_up(void **state)
+{
+	const struct http_step steps[] = {
+		{ .answer = STREAM "id: e-7\nretry: 0\ndata: \n\n" },
+		{ .answer = BROKEN },
+		{ .answer = BROKEN },
+		{ .answer = STREAM },
+		{ .answer = BROKEN },
+		{ .answer = BROKEN },
+	};
+	struct rig *g = *state;
+
+	begin(g, steps, 6);
+	send_it(g, &(struct mcpc_send){ .id = "1", .method = "a", .version = "2025-11-25" });
+	wait_for(g, 1);
+	assert_int_equal(g->err.code, ECONNRESET);
+	assert_string_equal(g->failed_id, "1");
+}
+
 static void a_modern_stream_that_breaks_off_is_over(void **state)
 {
 	const struct http_step step = { .answer = STREAM "id: e-7\nretry: 1\ndata: {}\n\n" };
@@ -532,6 +553,7 @@ int main(void)
 		TEST(a_stream_brings_messages_as_they_come),
 		TEST(a_session_is_kept_and_ended),
 		TEST(a_stream_that_breaks_off_is_taken_up_again),
+		TEST(a_stream_that_cannot_be_taken_up_again_is_given_up),
 		TEST(a_modern_stream_that_breaks_off_is_over),
 		TEST(what_the_server_says_by_itself_is_heard),
 		cmocka_unit_test(a_refusal_is_told_with_what_it_says),
