@@ -312,6 +312,7 @@ static int read_top(struct reader *r, const char *dir)
 	_close_ int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dents dents = { 0 };
 	struct err err = { 0 };
+	struct stat st;
 	struct dent d;
 	int n;
 
@@ -323,6 +324,10 @@ static int read_top(struct reader *r, const char *dir)
 		return add_problem(r, "", &err);
 	}
 	watch(r, fd);
+	if (fstat(fd, &st) < 0 || st.st_mode & S_IWOTH) {
+		(void)err_set(&err, EPERM, "'%.150s' can be written by anybody", dir);
+		return add_problem(r, "", &err);
+	}
 	while ((n = dents_next(&dents, fd, &d)) > 0) {
 		n = add_entry(r, fd, d.name);
 		if (n < 0)

@@ -320,6 +320,9 @@ static void what_anybody_may_write_to_is_left_out(void **state)
 	path_of(&g, "a", path);
 	assert_int_equal(chmod(path, 0777), 0);
 	refuse(&g, "can be written by anybody");
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(chmod(g.dir, 01777), 0);
+	refuse(&g, "can be written by anybody");
 	rig_close(&g);
 }
 
