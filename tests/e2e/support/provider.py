@@ -1,4 +1,5 @@
 """An identity provider of our own: keys, a JWKS over HTTP or in a file, access tokens."""
+import base64
 import http.server
 import json
 import threading
@@ -15,6 +16,10 @@ MAKERS = {"RS256": (lambda: rsa.generate_private_key(65537, 2048), RSAAlgorithm)
           "EdDSA": (ed25519.Ed25519PrivateKey.generate, OKPAlgorithm)}
 
 
+def coordinate(number):
+    return base64.urlsafe_b64encode(number.to_bytes(32, "big")).rstrip(b"=").decode()
+
+
 class Key:
     def __init__(self, alg, kid):
         self.alg, self.kid = alg, kid
@@ -25,6 +30,9 @@ class Key:
         value = self.kind.to_jwk(self.private.public_key())
         value = json.loads(value) if isinstance(value, str) else value
         value.pop("key_ops", None)
+        if self.alg == "ES256":  # some versions leave zeros at the front out, which RFC 7518 (6.2.1.2) does not allow
+            numbers = self.private.public_key().public_numbers()
+            value.update(x=coordinate(numbers.x), y=coordinate(numbers.y))
         return {**value, "kid": self.kid, "use": "sig", "alg": self.alg}
 
     def token(self, owner="anna", head=None, **claims):
