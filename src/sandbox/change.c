@@ -254,3 +254,18 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 	else
 		record_answer(sb, a);
 }
+
+static void prolonged(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)user, (void)sb, (void)err;
+}
+
+void sandbox_prolong(struct sandbox *sb)
+{
+	struct sandbox_patch patch = { .has_timeout = true, .timeout_ms = sb->timeout_ms };
+	uint64_t now = now_ms(sb->all);
+
+	if (sb->state == SANDBOX_RUNNING && sb->expires_at > now &&
+	    sb->expires_at - now < sb->timeout_ms / 2)
+		sandbox_patch(sb, &patch, prolonged, NULL);
+}

@@ -215,6 +215,9 @@ struct sandbox_patch {
 	const char *note; /* replaces the other; NULL: stays */
 };
 void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb cb, void *user);
+/* Its time to live begins anew when less than half of it is left: for those that live as long as
+ * they are used. What comes of it is told to nobody: the next use tries again. */
+void sandbox_prolong(struct sandbox *sb);
 /* EBUSY in a state that does not allow it, EUSERS. Already there: success. */
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);

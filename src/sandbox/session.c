@@ -106,7 +106,7 @@ struct object *session_find_any(struct sandboxes *all, const char *uid)
 
 void session_box_name(const char *uid, char ret[SESSION_BOX_NAME_SIZE])
 {
-	(void)str_format(ret, SESSION_BOX_NAME_SIZE, "session-%s", uid);
+	(void)str_format(ret, SESSION_BOX_NAME_SIZE, SESSION_BOX_PREFIX "%s", uid);
 }
 
 struct sandbox *session_sandbox(struct sandboxes *all, const struct object *session)
@@ -115,6 +115,16 @@ struct sandbox *session_sandbox(struct sandboxes *all, const struct object *sess
 
 	session_box_name(session->id, name);
 	return sandboxes_find(all, name, session->owner);
+}
+
+bool session_is_kept(struct sandboxes *all, const struct sandbox_info *info)
+{
+	const struct object *o = NULL;
+
+	if (strncmp(info->name, SESSION_BOX_PREFIX, strlen(SESSION_BOX_PREFIX)) == 0)
+		o = session_find_any(all, info->name + strlen(SESSION_BOX_PREFIX));
+	return o && strcmp(o->owner, info->owner) == 0 &&
+	       ((const struct session *)o->data)->wish.workspace.timeout_ms == 0;
 }
 
 void sessions_end_owner(struct sandboxes *all, const char *owner)

@@ -62,6 +62,10 @@ struct object *session_find_any(struct sandboxes *all, const char *uid);
 /* Its live sandbox; NULL: it has none now. */
 struct sandbox *session_sandbox(struct sandboxes *all, const struct object *session);
 
+/* Whether this is the sandbox of a session that has not said how long it lives: then it does so as
+ * long as it is used (sandbox_prolong()). */
+bool session_is_kept(struct sandboxes *all, const struct sandbox_info *info);
+
 /* Gives the sandbox of a session with a workspace, running: the one that it has, woken where it
  * stands still, or a new one (sandbox_info.is_existing). Any number may ask at once: there is one.
  * ETIMEDOUT: it goes on, ask again. ENOENT: the session was ended meanwhile. And what
@@ -77,5 +81,6 @@ void sessions_end_owner(struct sandboxes *all, const char *owner); /* its sandbo
 
 int session_text(const struct session_wish *s, struct buf *b); /* as the store keeps it */
 void sessions_settle(struct sandboxes *all); /* takes up ends that were interrupted */
-#define SESSION_BOX_NAME_SIZE (sizeof("session-") + ID_LEN)
+#define SESSION_BOX_PREFIX "session-"
+#define SESSION_BOX_NAME_SIZE (sizeof(SESSION_BOX_PREFIX) + ID_LEN)
 void session_box_name(const char *uid, char ret[SESSION_BOX_NAME_SIZE]);

@@ -80,6 +80,16 @@ static void on_failed(struct provision *p, const struct err *err)
 		finish(p, NULL, err);
 }
 
+static void give(struct provision *p, struct sandbox *sb)
+{
+	struct sandbox_info info;
+
+	sandbox_info(sb, &info);
+	if (session_is_kept(p->all, &info))
+		sandbox_prolong(sb);
+	finish(p, sb, NULL);
+}
+
 static void on_given(void *user, struct sandbox *sb, const struct err *err)
 {
 	struct provision *p = user;
@@ -91,7 +101,7 @@ static void on_given(void *user, struct sandbox *sb, const struct err *err)
 	else if (sb->state != SANDBOX_RUNNING || !session_find_any(p->all, p->uid))
 		step(p);
 	else
-		finish(p, sb, NULL);
+		give(p, sb);
 }
 
 /* Then it is asked for as any other that runs. */

@@ -4,11 +4,11 @@
 
 #include "auth/principal.h"
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/session.h"
 #include "tools/bridge.h"
 #include "tools/impl.h"
 
@@ -91,20 +91,12 @@ void tool_set_box(struct tool_call *t, const struct sandbox *sb)
 	(void)str_copy(t->box_id, sizeof(t->box_id), sandbox_id(sb));
 }
 
-static void prolonged(void *user, struct sandbox *sb, const struct err *err)
-{
-	(void)user, (void)sb, (void)err; /* the next call tries again */
-}
-
 /* What was made without being asked for lives as long as it is used: its owner has no word for its
  * end but not to come back. */
-static void prolong(struct sandbox *sb, const struct sandbox_info *info)
+static bool is_kept(const struct tool_call *t, const struct sandbox_info *info)
 {
-	int64_t left = info->expires_ms - clock_wall_ms();
-	struct sandbox_patch patch = { .has_timeout = true, .timeout_ms = info->timeout_ms };
-
-	if (info->expires_ms > 0 && left > 0 && (uint64_t)left < info->timeout_ms / 2)
-		sandbox_patch(sb, &patch, prolonged, NULL);
+	return (t->home && strcmp(info->name, t->home) == 0) ||
+	       session_is_kept(t->all->deps.sandboxes, info);
 }
 
 /* It is there and awake. */
@@ -114,8 +106,8 @@ static void enter(struct tool_call *t, struct sandbox *sb)
 
 	sandbox_info(sb, &info);
 	tool_set_box(t, sb);
-	if (t->home && strcmp(info.name, t->home) == 0)
-		prolong(sb, &info);
+	if (is_kept(t, &info))
+		sandbox_prolong(sb);
 	sandbox_touch(sb);
 	run(t);
 }

@@ -181,6 +181,34 @@ static void one_that_stands_still_is_woken(void **state)
 	rig_close(&g);
 }
 
+static void it_lives_as_long_as_it_is_used_unless_it_says_how_long(void **state)
+{
+	struct session_wish wish = wish_of("brief");
+	struct sandbox_rig g;
+	struct object *o = open_session(&g, "chat-1"), *brief;
+	uint64_t life = g.all->settings.timeout_ms;
+	struct sandbox_info info;
+	struct told told;
+
+	(void)state;
+	wish.workspace.timeout_ms = life;
+	brief = add(&g, "ann", &wish).o;
+	(void)provision(&g, brief);
+	(void)provision(&g, o);
+	rig_pass(&g, life / 2 + 2000);
+	told = provision(&g, o); /* somebody asks for it again */
+	assert_true(told.is_existing);
+	(void)provision(&g, brief);
+	rig_pass(&g, life / 2 + 2000);
+	assert_non_null(session_sandbox(g.all, o));
+	assert_null(session_sandbox(g.all, brief));
+	sandbox_info(session_sandbox(g.all, o), &info);
+	assert_true(session_is_kept(g.all, &info));
+	info.owner = "bob"; /* who has taken such a name for one of his own */
+	assert_false(session_is_kept(g.all, &info));
+	rig_close(&g);
+}
+
 static void the_sandbox_says_whose_it_is(void **state)
 {
 	static const struct jv_pair env[] = { { "A", "1" } };
@@ -515,6 +543,7 @@ int main(void)
 		cmocka_unit_test(a_session_and_its_sandbox_outlive_the_daemon),
 		cmocka_unit_test(a_sandbox_that_has_ended_is_made_anew),
 		cmocka_unit_test(one_that_stands_still_is_woken),
+		cmocka_unit_test(it_lives_as_long_as_it_is_used_unless_it_says_how_long),
 		cmocka_unit_test(the_sandbox_says_whose_it_is),
 		cmocka_unit_test(who_waits_too_long_hears_so_and_finds_it_later),
 		cmocka_unit_test(who_makes_it_fails_and_all_who_wait_hear_why),
