@@ -1,4 +1,6 @@
 """Long calls as tasks: by plain requests against a real daemon, and over its death."""
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from support import machine, mcp
@@ -115,3 +117,20 @@ def test_a_task_outlives_the_daemon():
         assert peer.call("tasks/cancel", {"taskId": on})["resultType"] == "complete"
         assert ended(peer, on)["status"] == "cancelled"
         until(lambda: not sleeping(4803))
+
+
+def test_more_tasks_than_are_kept_are_waited_for():
+    with mcp.Fixtures() as daemon:
+        def begin(seconds):
+            return Modern(daemon, client=KNOWS).tool("slow_compute", seconds=seconds)
+
+        with ThreadPoolExecutor(32) as pool:
+            made = list(pool.map(begin, [600] * 256))
+        assert all(one["resultType"] == "task" for one in made)
+        assert len({one["taskId"] for one in made}) == 256
+        assert begin(1)["resultType"] == "complete"
+        # Those who have been told of their end are kept, too: nobody is told twice of one name.
+        peer = Modern(daemon, client=KNOWS)
+        peer.call("tasks/cancel", {"taskId": made[0]["taskId"]})
+        assert ended(peer, made[0]["taskId"])["status"] == "cancelled"
+        assert begin(1)["resultType"] == "complete"
