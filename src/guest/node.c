@@ -100,15 +100,6 @@ static const struct {
 	{ "UV_", NULL },        { "OPENSSL_", NULL },   { "SSL_", NULL },
 };
 
-/* Places to look in behind those that it was started with change nothing about it. */
-static bool is_value(const char *value, const char *fixed_value)
-{
-	size_t n = strlen(fixed_value);
-
-	return strncmp(value, fixed_value, n) == 0 &&
-	       (value[n] == '\0' || (fixed_value[0] == '/' && value[n] == ':'));
-}
-
 static bool is_servable_var(const char *var)
 {
 	if (strncmp(var, "NODE_ENV=", 9) == 0) /* programs alone look at it */
@@ -117,7 +108,7 @@ static bool is_servable_var(const char *var)
 		size_t n = strlen(fixed[i].name);
 
 		if (strncmp(var, fixed[i].name, n) == 0)
-			return fixed[i].value && is_value(var + n, fixed[i].value);
+			return fixed[i].value && warm_is_value(var + n, fixed[i].value);
 	}
 	return true;
 }

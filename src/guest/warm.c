@@ -253,16 +253,25 @@ static const struct {
 	{ "LC_CTYPE", WARM_LANG }, { "LC_ALL", WARM_LANG },
 };
 
+bool warm_is_value(const char *value, const char *started_with)
+{
+	size_t n = strlen(started_with);
+
+	return strncmp(value, started_with, n) == 0 &&
+	       (value[n] == '\0' || (started_with[0] == '/' && value[n] == ':'));
+}
+
 static bool is_servable_var(const char *var)
 {
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
 		size_t n = strlen(fixed[i].name);
 
 		if (strncmp(var, fixed[i].name, n) == 0 && var[n] == '=')
-			return strcmp(var + n + 1, fixed[i].value) == 0;
+			return warm_is_value(var + n + 1, fixed[i].value);
 	}
-	/* Only this one is looked at again when a program takes over. */
-	if (strncmp(var, "PYTHONUNBUFFERED=", 17) == 0)
+	/* These two are looked at again when a program takes over. */
+	if (strncmp(var, "PYTHONUNBUFFERED=", 17) == 0 ||
+	    strcmp(var, "PYTHONPATH=" GUEST_TOOLS_LIB) == 0)
 		return true;
 	return strncmp(var, "PYTHON", 6) != 0;
 }

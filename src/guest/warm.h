@@ -48,6 +48,9 @@ void warm_distrust(struct warm *w);
  * the mark that the interpreter is to take (GUEST_MARK_SUM) before it runs the code, and goes out
  * as the one it carries: a waiting Node was given its own when it was started. */
 int warm_take(struct warm *w, const struct guest_exec *e, struct spawned *ret, struct err *err);
+/* Whether an interpreter that was started with the one value could have been with this one: further
+ * places to look in behind those that it had change nothing about it. */
+bool warm_is_value(const char *value, const char *started_with);
 /* Whether a Python could wait and none does; and asks for one, without waiting for it. */
 bool warm_lacks_python(const struct warm *w);
 void warm_park(struct warm *w);

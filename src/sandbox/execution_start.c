@@ -139,8 +139,8 @@ static int set_trace(struct guest_exec *e, const struct trace_context *trace, st
 static int add_tools(struct guest_exec *e, const struct template_row *row, struct arena *a)
 {
 	const char *path = row && row->path ? row->path : DEFAULT_PATH;
-	struct sandbox_pair pairs[] = { { "PATH", arena_printf(a, "%s:/holt/bin", path) },
-					{ "PYTHONPATH", "/holt/lib" } };
+	struct sandbox_pair pairs[] = { { "PATH", arena_printf(a, "%s:" GUEST_TOOLS_BIN, path) },
+					{ "PYTHONPATH", GUEST_TOOLS_LIB } };
 
 	return pairs[0].value ? add_pairs(e, pairs, 2, a) : -ENOMEM;
 }

@@ -285,6 +285,8 @@ enum guest_address {
  * every root holds of it (launch/template_etc.c) leads here. */
 #define GUEST_TOOLS_DIR "/dev/shm/holt"
 #define GUEST_TOOLS_SOCKET GUEST_TOOLS_DIR "/tools.sock"
+#define GUEST_TOOLS_BIN "/holt/bin" /* in the root: for PATH, */
+#define GUEST_TOOLS_LIB "/holt/lib" /* and for PYTHONPATH */
 
 /* The box's own loopback, nothing else: what else there may be in its network is not ours to reach.
  */

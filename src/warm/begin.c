@@ -262,6 +262,15 @@ static int set_streams(struct python *py, const struct guest_exec *e)
 	return r;
 }
 
+/* Behind what main() puts there, in front of the rest. Only what holt-init lets through: see
+ * guest/warm.c. */
+static int set_path(struct python *py, const struct guest_exec *e)
+{
+	if (!find_env(e->envp, "PYTHONPATH")[0])
+		return 0;
+	return python_call(py, "set_path", NULL, NULL) ? 0 : -1;
+}
+
 static int set_times(struct python *py, const struct guest_exec *e)
 {
 	struct py_object *done = py->api.none;
@@ -277,8 +286,8 @@ int begin_run(struct python *py, const struct guest_exec *e)
 {
 	if (needs_fresh_start(py, e))
 		return -ESTALE;
-	if (set_environment(py, e) == 0 && set_arguments(py, e) == 0 && set_times(py, e) == 0 &&
-	    set_streams(py, e) == 0 && finish_begin(py) == 0)
+	if (set_environment(py, e) == 0 && set_arguments(py, e) == 0 && set_path(py, e) == 0 &&
+	    set_times(py, e) == 0 && set_streams(py, e) == 0 && finish_begin(py) == 0)
 		return 0;
 	py->api.err_print();
 	return -EIO;

@@ -60,6 +60,11 @@ def set_zone():
     time.tzset()
 
 
+# As PYTHONPATH at the start would have.
+def set_path():
+    sys.path[1:1] = os.environ["PYTHONPATH"].split(":")
+
+
 # Whether reset_clock() has anything to do, asked after the template's imports.
 def has_clock():
     return "logging" in sys.modules

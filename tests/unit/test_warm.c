@@ -227,10 +227,16 @@ static void standard_input_is_a_pipe_of_its_own(void **state)
 
 static void what_needs_another_start_is_refused(void **state)
 {
-	static const char *const vars[] = {
-		"PYTHONHASHSEED=0", "PYTHONPATH=/x", "LC_ALL=C",
-		"LANG=de_DE.UTF-8", "PATH=/opt/bin", "HOME=/elsewhere"
-	};
+	static const char *const vars[] = { "PYTHONHASHSEED=0",
+					    "PYTHONPATH=/x",
+					    "LC_ALL=C",
+					    "LANG=de_DE.UTF-8",
+					    "PATH=/opt/bin",
+					    "HOME=/elsewhere",
+					    "PATH=/usr/local/bin:/usr/bin:/binx",
+					    "PATH=/usr/local/bin:/usr/bin",
+					    "PYTHONPATH=/holt/lib:/x",
+					    "PYTHONPATH=" };
 	struct rig *rig = rig_of(state);
 	struct buf out = { 0 };
 
@@ -240,6 +246,22 @@ static void what_needs_another_start_is_refused(void **state)
 		e.envp[e.envc++] = vars[i];
 		assert_int_equal(run(rig, &e, &out), -ENOENT);
 	}
+}
+
+static void a_waiting_python_finds_what_is_made_for_its_box(void **state)
+{
+	struct rig *rig = rig_of(state);
+	struct guest_exec e = python_exec(rig, "import sys, os\n"
+					       "print(sys.path[:2], os.environ['PYTHONPATH'])\n"
+					       "print(os.environ['PATH'])");
+	struct buf out = { 0 };
+
+	e.envp[e.envc++] = "PYTHONPATH=/holt/lib";
+	e.envp[e.envc++] = "PATH=/usr/local/bin:/usr/bin:/bin:/holt/bin";
+	assert_int_equal(run(rig, &e, &out), 0);
+	assert_string_equal(buf_str(&out), "['', '/holt/lib'] /holt/lib\n"
+					   "/usr/local/bin:/usr/bin:/bin:/holt/bin\n");
+	buf_done(&out);
 }
 
 static void a_terminal_and_broken_text_are_refused(void **state)
@@ -482,6 +504,7 @@ int main(void)
 		WITH_PYTHON(the_cpu_limit_ends_a_loop),
 		WITH_PYTHON(standard_input_is_a_pipe_of_its_own),
 		WITH_PYTHON(what_needs_another_start_is_refused),
+		WITH_PYTHON(a_waiting_python_finds_what_is_made_for_its_box),
 		WITH_PYTHON(a_terminal_and_broken_text_are_refused),
 		WITH_PYTHON(a_directory_that_is_not_there_is_left_to_the_cold_start),
 		WITH_PYTHON(a_dead_template_ends_in_cold_starts),

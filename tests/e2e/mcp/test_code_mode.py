@@ -83,6 +83,9 @@ def test_python_node_and_a_shell_call_a_tool_in_a_box_without_network(box):
 def test_code_of_one_run_and_of_a_context_call_tools_too(box, world):
     text = "from holt_tools.fake import echo\nprint(echo('x'))"
     assert box.code("python", text)["stdout"] == "x\n"
+    with sandbox(world, "python", tools=True) as warm:
+        done = warm.code("python", text)
+        assert (done["stdout"], done["warm"]) == ("x\n", True)
     context = world.api.post(f"/sandboxes/{box.id}/contexts", {"language": "python"}).must(201).json["contextId"]
     assert box.execute(text, kind="code", language="python", contextId=context).must(200).json["stdout"] == "x\n"
 
