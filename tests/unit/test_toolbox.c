@@ -583,6 +583,110 @@ static void a_file_operation_is_cancelled_in_its_box(void **state)
 	close_rig(&r);
 }
 
+/* A process that runs; its id. */
+static const char *start_process(struct rig *r, struct heard *h, uint32_t *ret_guest_id)
+{
+	struct rd payload;
+
+	begin(r, h, "process_start", "{\"command\":\"server\"}");
+	rig_run(&r->box);
+	*ret_guest_id = rig_expect(&r->box, box_of(r, h), G_EXEC, &payload);
+	rig_say_started(box_of(r, h), *ret_guest_id, 7);
+	rig_run(&r->box);
+	assert_int_equal(h->done, 1);
+	return member(h, "process_id");
+}
+
+static void a_wait_for_a_process_ends_by_output_its_end_or_a_cancel(void **state)
+{
+	struct heard process = { 0 }, output = { 0 }, cancelled = { 0 }, ended = { 0 },
+		     killed = { 0 };
+	char look[128], more[128], end[64];
+	struct rd payload;
+	const char *name;
+	uint32_t id;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r);
+	name = start_process(&r, &process, &id);
+	(void)str_format(look, sizeof(look), "{\"process_id\":\"%s\",\"wait_ms\":60000}", name);
+	(void)str_format(more, sizeof(more),
+			 "{\"process_id\":\"%s\",\"wait_ms\":60000,\"position\":2}", name);
+	(void)str_format(end, sizeof(end), "{\"process_id\":\"%s\"}", name);
+
+	begin(&r, &output, "process_output", look);
+	rig_run(&r.box);
+	assert_int_equal(output.done, 0);
+	rig_say_output(box_of(&r, &process), id, 1, 0, "x\n", 2);
+	rig_run(&r.box);
+	assert_int_equal(output.done, 1);
+	assert_string_equal(member(&output, "stdout"), "x\n");
+
+	begin(&r, &cancelled, "process_output", more);
+	rig_run(&r.box);
+	assert_int_equal(cancelled.done, 0);
+	tools_cancel(&cancelled.t);
+	rig_run(&r.box);
+	assert_failed(&cancelled, "cancelled");
+
+	begin(&r, &ended, "process_output", more);
+	begin(&r, &killed, "process_kill", end);
+	rig_run(&r.box);
+	assert_int_equal(ended.done + killed.done, 0);
+	assert_int_equal(rig_expect(&r.box, box_of(&r, &process), G_CANCEL, &payload), id);
+	rig_say_exit(box_of(&r, &process), id, 15, EXIT_CANCELLED | EXIT_SIGNALED);
+	rig_run(&r.box);
+	assert_int_equal(ended.done, 1);
+	assert_int_equal(killed.done, 1);
+	assert_string_equal(member(&killed, "status"), "cancelled");
+	heard_done(&process);
+	heard_done(&output);
+	heard_done(&cancelled);
+	heard_done(&ended);
+	heard_done(&killed);
+	close_rig(&r);
+}
+
+static void a_character_is_never_on_two_pages(void **state)
+{
+	/* One byte short of a page, then a character of three bytes. */
+	struct heard process = { 0 }, first = { 0 }, second = { 0 };
+	char text[OUTPUT + 8], look[64], more[96];
+	struct jv position;
+	uint64_t at = 0;
+	const char *name;
+	uint32_t id;
+	struct rig r;
+
+	(void)state;
+	open_rig(&r);
+	name = start_process(&r, &process, &id);
+	memset(text, 'x', OUTPUT - 1);
+	memcpy(text + OUTPUT - 1, "\xe2\x82\xac", 3);
+	rig_say_output(box_of(&r, &process), id, 1, 0, text, OUTPUT + 2);
+	rig_run(&r.box);
+	(void)str_format(look, sizeof(look), "{\"process_id\":\"%s\"}", name);
+	begin(&r, &first, "process_output", look);
+	rig_run(&r.box);
+	assert_int_equal(first.done, 1);
+	assert_int_equal(strlen(member(&first, "stdout")), OUTPUT - 1);
+	position = jv_get(told(&first), "position");
+	assert_int_equal(jv_u64(position, &at), 0);
+	assert_int_equal(at, OUTPUT - 1);
+	(void)str_format(more, sizeof(more), "{\"process_id\":\"%s\",\"position\":%u}", name,
+			 OUTPUT - 1);
+	begin(&r, &second, "process_output", more);
+	rig_run(&r.box);
+	assert_string_equal(member(&second, "stdout"), "\xe2\x82\xac");
+	heard_done(&process);
+	heard_done(&first);
+	heard_done(&second);
+	rig_say_exit(rig_box(&r.box, sandboxes_find(r.box.all, "mcp-one", "ann")->id), id, 0, 0);
+	rig_run(&r.box);
+	close_rig(&r);
+}
+
 static void what_is_left_goes_on_and_its_end_is_asked_for_later(void **state)
 {
 	struct heard left = { .t.is_durable = true }, later = { 0 }, none = { 0 };
@@ -664,6 +768,8 @@ int main(void)
 		cmocka_unit_test(a_sandbox_that_ends_meanwhile_is_said),
 		cmocka_unit_test(a_call_is_cancelled_wherever_it_is),
 		cmocka_unit_test(a_file_operation_is_cancelled_in_its_box),
+		cmocka_unit_test(a_wait_for_a_process_ends_by_output_its_end_or_a_cancel),
+		cmocka_unit_test(a_character_is_never_on_two_pages),
 		cmocka_unit_test(what_is_left_goes_on_and_its_end_is_asked_for_later),
 		cmocka_unit_test(without_memory_a_call_still_ends_once),
 	};
