@@ -1,6 +1,8 @@
 #include "httpc/httpc.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +115,26 @@ static curl_socket_t open_guarded(void *user, curlsocktype purpose, struct curl_
 	return socket(addr->family, addr->socktype | SOCK_CLOEXEC, addr->protocol);
 }
 
+/* Before each request, with the address of its connection: which may be one that a client without
+ * a guard has left, so that no socket is opened for it. */
+static int check_guarded(void *user, char *ip, char *local_ip, int port, int local_port)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+	struct httpc *c = user;
+
+	(void)local_ip;
+	(void)port;
+	(void)local_port;
+	if ((inet_pton(AF_INET, ip, &v4.sin_addr) == 1 &&
+	     guard_is_public((const struct sockaddr *)&v4)) ||
+	    (inet_pton(AF_INET6, ip, &v6.sin6_addr) == 1 &&
+	     guard_is_public((const struct sockaddr *)&v6)))
+		return CURL_PREREQFUNC_OK;
+	c->was_refused = true;
+	return CURL_PREREQFUNC_ABORT;
+}
+
 int httpc_configure(struct httpc *c, CURL *easy)
 {
 	bool bad = false;
@@ -135,6 +157,8 @@ int httpc_configure(struct httpc *c, CURL *easy)
 	if (c->public_only) {
 		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_guarded);
 		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, c);
+		bad |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_guarded);
+		bad |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
 	}
 	if (c->public_only) /* whose address would be the only one that is looked at */
 		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
@@ -167,7 +191,7 @@ int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const c
 {
 	long why = 0;
 
-	if (code == CURLE_COULDNT_CONNECT && c->was_refused)
+	if ((code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK) && c->was_refused)
 		return err_set(err, EACCES, "%s: not an address of the public internet", c->given);
 	if (code == CURLE_COULDNT_CONNECT) {
 		(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);

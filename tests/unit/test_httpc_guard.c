@@ -131,11 +131,46 @@ static void a_guarded_client_connects_to_nothing_inside_by_whatever_name(void **
 	http_rig_done(&rig);
 }
 
+/* Kept connections of others in the group lead where this client may not go. */
+static void a_guarded_client_takes_no_connection_that_another_has_left(void **state)
+{
+	static const struct http_step steps[] = {
+		{ .answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", .read_more = 1 },
+	};
+	struct httpc_request req = { .method = "GET", .target = "/", .timeout_ms = 5000 };
+	struct httpc_group *group = httpc_group_create();
+	struct httpc *open = NULL, *guarded = NULL;
+	struct http_rig rig;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(group);
+	http_rig_start(&rig, steps, 1);
+	assert_int_equal(httpc_create(&(struct httpc_options){ .url = rig.url, .group = group },
+				      &open, &err),
+			 0);
+	assert_int_equal(httpc_create(&(struct httpc_options){ .url = rig.url,
+							       .public_only = true,
+							       .group = group },
+				      &guarded, &err),
+			 0);
+	assert_int_equal(httpc_request(open, &req, NULL, &err), 0);
+	assert_int_equal(httpc_request(guarded, &req, NULL, &err), -EACCES);
+	assert_non_null(strstr(err.text, "public"));
+	guarded = httpc_free(guarded);
+	open = httpc_free(open);
+	group = httpc_group_free(group);
+	http_rig_stop(&rig);
+	assert_null(strstr(strstr(rig.got.data, "GET / ") + 1, "G"));
+	http_rig_done(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_that_lead_inside_are_refused),
 		cmocka_unit_test(a_guarded_client_connects_to_nothing_inside_by_whatever_name),
+		cmocka_unit_test(a_guarded_client_takes_no_connection_that_another_has_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
