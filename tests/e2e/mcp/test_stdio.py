@@ -12,7 +12,7 @@ import pytest
 
 from support import machine
 from support.cli import Cli
-from support.daemon import HOLT, PATIENCE, until
+from support.daemon import HOLT, PATIENCE, Daemon, until
 from support.mcp import LEGACY, META, MODERN
 
 NOBODY = "http://127.0.0.1:1"
@@ -303,3 +303,22 @@ def test_for_a_sandbox_it_starts_none(place):
     peer = private(place, "--sandbox", "build")
     assert peer.end() == (125, [])
     assert list(place.iterdir()) == []
+
+
+# --- a daemon that comes back ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+def test_a_restart_of_the_daemon_is_not_noticed(is_modern):
+    with Daemon() as daemon:
+        peer = Stdio(env=Cli(daemon).env)
+        if not is_modern:
+            peer.initialize()
+        peer.tool("exec", is_modern=is_modern, command="echo kept > /workspace/mark")
+        daemon.flags += ["--listen", f"127.0.0.1:{daemon.port}"]
+        daemon.stop()
+        ident = peer.begin("tools/list", is_modern=is_modern)
+        assert "error" in peer.next(lambda message: message.get("id") == ident), "nobody is there"
+        daemon.start()
+        assert "kept" in output(peer.tool("exec", is_modern=is_modern, command="cat /workspace/mark"))
+        assert peer.end()[0] == 0
