@@ -215,10 +215,12 @@ def test_a_stream_of_notices_is_passed_on_and_ends_with_the_input(start):
 
 def test_progress_comes_before_the_result(start):
     peer = start()
-    ident = peer.begin("tools/call", {"name": "exec", "arguments": {"command": "echo one; sleep 1; echo two"}},
-                       is_modern=True, progressToken="p")
+    peer.tool("exec", is_modern=True, command="rm -f /workspace/go")
+    ident = peer.begin("tools/call", {"name": "exec", "arguments": {
+        "command": "until [ -e /workspace/go ]; do sleep 0.1; done; echo two"}}, is_modern=True, progressToken="p")
     progress = peer.next(lambda message: message.get("method") == "notifications/progress")
     assert progress["params"]["progressToken"] == "p"
+    peer.begin("tools/call", {"name": "exec", "arguments": {"command": "touch /workspace/go"}}, is_modern=True)
     assert "two" in output(peer.answer(ident))
 
 
