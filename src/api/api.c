@@ -23,6 +23,7 @@
 #include "api/proxy.h"
 #include "api/queries.h"
 #include "api/routes.h"
+#include "api/server_way.h"
 #include "api/stream.h"
 #include "api/token.h"
 #include "api/users.h"
@@ -92,6 +93,7 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	api->buckets = buckets_create(BUCKETS_MAX);
 	list_init(&api->installs);
 	list_init(&api->networks);
+	list_init(&api->leadings);
 	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
 	if (!api->failures || !api->buckets || !api->proxies || !api->ready)
@@ -124,6 +126,7 @@ struct api *api_free(struct api *api)
 	users_forget(api);
 	feed_forget(api);
 	network_forget(api);
+	server_ways_forget(api);
 	stream_forget(api);
 	buf_done(&api->openapi);
 	packages_forget(api);

@@ -42,6 +42,7 @@ struct api {
 	struct list streams;                        /* struct call_stream: open ones */
 	struct list writes;          /* struct key_write: on their way to the store */
 	struct list user_writes;     /* struct user_write, the same */
+	struct list leadings;        /* struct leading of server_way.c: on their way out */
 	struct list orphans;         /* struct run of stream.c: started, and their socket is gone */
 	struct list feeds;           /* struct feed: texts on their way to a standard input */
 	struct loop_timer *used;     /* owned: looks at keys now and then */

@@ -22,15 +22,9 @@ struct network {
 	struct list node;           /* api.networks */
 	struct way *way;            /* owned */
 	struct egress_rules *rules; /* owned */
-	struct list waiting;        /* struct wait */
+	struct list waiting;        /* struct network_wait */
 	uint16_t port;              /* 0: not yet open */
 	char sandbox_id[ID_LEN + 1];
-};
-
-struct wait { /* in its request's arena */
-	struct list node;
-	void (*ready)(void *user, uint16_t port);
-	void *user;
 };
 
 static struct network *find(struct api *api, const char *sandbox_id)
@@ -52,7 +46,7 @@ static void network_free(struct network *n)
 static void tell(struct network *n, uint16_t port)
 {
 	while (!list_is_empty(&n->waiting)) {
-		struct wait *w = LIST_ENTRY(n->waiting.next, struct wait, node);
+		struct network_wait *w = LIST_ENTRY(n->waiting.next, struct network_wait, node);
 
 		list_remove(&w->node);
 		w->ready(w->user, port);
@@ -107,28 +101,38 @@ static struct network *network_create(struct api *api, struct sandbox *sb,
 	return n;
 }
 
-void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
-		  void (*ready)(void *user, uint16_t port), void *user)
+void network_await(struct api *api, struct sandbox *sb, const struct network_terms *t,
+		   struct network_wait *w)
 {
 	struct err err = { ENOMEM, "out of memory" };
 	struct network *n;
-	struct wait *w;
 
-	if (!c->api->deps.config->internet || (!t->is_open && t->allow.len == 0))
-		return ready(user, 0);
-	n = find(c->api, sandbox_id(sb));
+	if (!api->deps.config->internet || (!t->is_open && t->allow.len == 0))
+		return w->ready(w->user, 0);
+	n = find(api, sandbox_id(sb));
 	if (n && n->port != 0)
-		return ready(user, n->port);
-	w = arena_alloc(http_arena(c->http), sizeof(*w));
-	if (w && !n)
-		n = network_create(c->api, sb, t, &err);
-	if (!w || !n) {
+		return w->ready(w->user, n->port);
+	if (!n)
+		n = network_create(api, sb, t, &err);
+	if (!n) {
 		log_warn("api", "sandbox %s has no way out: %s", sandbox_id(sb), err.text);
+		return w->ready(w->user, 0);
+	}
+	list_push_back(&n->waiting, &w->node);
+}
+
+void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
+		  void (*ready)(void *user, uint16_t port), void *user)
+{
+	struct network_wait *w = arena_alloc(http_arena(c->http), sizeof(*w));
+
+	if (!w) {
+		log_warn("api", "sandbox %s has no way out: out of memory", sandbox_id(sb));
 		return ready(user, 0);
 	}
 	w->user = user;
 	w->ready = ready;
-	list_push_back(&n->waiting, &w->node);
+	network_await(c->api, sb, t, w);
 }
 
 void network_change(struct api *api, const char *sandbox_id, const struct network_terms *t)

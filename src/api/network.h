@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "json/jv_decode.h"
 
 struct api;
@@ -29,6 +30,14 @@ int network_rules(const struct network_terms *t, struct egress_rules **ret, stru
  * listens; 0: it has none. */
 void network_open(struct api_call *c, struct sandbox *sb, const struct network_terms *t,
 		  void (*ready)(void *user, uint16_t port), void *user);
+/* The same for who has no request; w is theirs, until ready(). */
+struct network_wait {
+	struct list node;
+	void (*ready)(void *user, uint16_t port);
+	void *user;
+};
+void network_await(struct api *api, struct sandbox *sb, const struct network_terms *t,
+		   struct network_wait *w);
 /* The terms are others from now on; what is open is cut. */
 void network_change(struct api *api, const char *sandbox_id, const struct network_terms *t);
 void network_forget(struct api *api); /* all of them: the api goes */

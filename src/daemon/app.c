@@ -448,6 +448,7 @@ static int open_server(struct app *a, struct err *err)
 	r = api_create(&deps, &a->api, err);
 	if (r < 0)
 		return r;
+	toolset_set_way(&a->toolset, a->api);
 	o.user = a->api;
 	o.limits.conns_max = descriptors_for_clients(c->max_connections);
 	o.limits.whole_ms = (unsigned)c->body_timeout_ms;

@@ -1,5 +1,6 @@
 #include "daemon/toolset.h"
 
+#include "api/server_way.h"
 #include "daemon/servers_open.h"
 #include "daemon/skills_open.h"
 #include "mcp/server.h"
@@ -33,7 +34,8 @@ static int open_bridges(struct toolset *t, const struct toolset_deps *deps, stru
 	const struct bridges_deps bridges = { .loop = deps->loop,
 					      .config = deps->config,
 					      .sandboxes = deps->sandboxes,
-					      .servers = t->servers };
+					      .servers = t->servers,
+					      .events = deps->events };
 
 	return t->servers ? bridges_create(&bridges, &t->bridges, err) : 0;
 }
@@ -71,6 +73,14 @@ int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err 
 	if (r == 0)
 		skills_on_change(t->skills, skills_changed, t);
 	return r;
+}
+
+void toolset_set_way(struct toolset *t, struct api *api)
+{
+	const struct stdio_way way = api_server_way(api);
+
+	if (t->servers)
+		mcpc_servers_set_way(t->servers, &way);
 }
 
 void toolset_start(struct toolset *t)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+struct api;
 struct api_door;
 struct bridges;
 struct config;
@@ -51,6 +52,8 @@ struct toolset { /* owned; zeroed is closed */
 };
 
 int toolset_open(struct toolset *t, const struct toolset_deps *deps, struct err *err);
+/* Servers' sandboxes have a way out by it, where their rows say so. */
+void toolset_set_way(struct toolset *t, struct api *api);
 void toolset_start(struct toolset *t); /* sandboxes can be made */
 /* Ends what was started. False: there is nothing to be waited for, done() does not come. */
 bool toolset_stop(struct toolset *t, void (*done)(void *user), void *user);

@@ -93,6 +93,11 @@ int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, 
 	return r;
 }
 
+void mcpc_servers_set_way(struct mcpc_servers *all, const struct stdio_way *way)
+{
+	all->yard.way = *way;
+}
+
 static void start_one(struct server *s)
 {
 	if (jv_kind(s->row.auth) != JV_ABSENT &&

@@ -56,6 +56,9 @@ struct mcpc_servers_deps { /* all borrowed, outlive the servers */
  * whose row is wrong is there and says so. */
 int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, size_t n,
 			struct mcpc_servers **ret, struct err *err);
+/* Who leads out of servers' sandboxes (stdio.h); before the start. */
+struct stdio_way;
+void mcpc_servers_set_way(struct mcpc_servers *all, const struct stdio_way *way);
 void mcpc_servers_start(struct mcpc_servers *all); /* connects; sandboxes can be made */
 /* Ends all that was started. done() comes soon, in any case, once, not from inside the call. */
 void mcpc_servers_stop(struct mcpc_servers *all, void (*done)(void *user), void *user);

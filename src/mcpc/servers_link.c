@@ -252,7 +252,8 @@ static int open_process(struct server *s, struct mcpc_transport **ret, struct er
 				   .template = row->template,
 				   .snapshot = row->snapshot,
 				   .limits = row->limits,
-				   .volumes = row->volumes };
+				   .volumes = row->volumes,
+				   .network = row->network };
 
 	argv[0] = row->command;
 	for (size_t i = 0; i < row->args.len; i++)

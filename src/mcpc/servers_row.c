@@ -39,7 +39,7 @@ struct said { /* a row as it is written */
 	struct jv_objects volumes;
 	struct server_globs tools;
 	int elicitation, sampling;
-	struct jv roots, auth;
+	struct jv roots, auth, network;
 };
 
 #define TEXTS .text_max = SERVER_TEXT_MAX
@@ -82,6 +82,7 @@ static const struct jv_field fields[] = {
 		 .sub_count = LEN(limit_fields)),
 	JV_FIELD("volumes", OBJECTS, struct said, volumes, .max = VOLUMES_MAX, .sub = mount_fields,
 		 .sub_count = LEN(mount_fields), .size = sizeof(struct mount)),
+	JV_FIELD("network", VALUE, struct said, network),
 	JV_FIELD("url", STRING, struct said, url, .min = 1, TEXT),
 	JV_FIELD("headers", PAIRS, struct said, headers, .max = 32, TEXTS),
 	JV_FIELD("auth", VALUE, struct said, auth),
@@ -222,7 +223,7 @@ static int check_name(struct str name, struct err *err)
 
 static bool has_box(const struct said *s)
 {
-	return s->template || s->snapshot || s->volumes.len > 0;
+	return s->template || s->snapshot || s->volumes.len > 0 || jv_kind(s->network) != JV_ABSENT;
 }
 
 static int check_kind(const struct said *s, struct err *err)
@@ -307,6 +308,30 @@ static int take_volumes(const struct jv_objects *said, struct volume_mounts *ret
 	return 0;
 }
 
+/* true, false, or a list of names. */
+static int take_network(struct jv v, const struct reading *rd, struct stdio_network *ret)
+{
+	const char **items;
+	size_t n = 0;
+
+	if (jv_kind(v) == JV_ABSENT || jv_bool(v, &ret->is_open) == 0)
+		return 0;
+	if (jv_kind(v) != JV_ARRAY || jv_len(v) > SERVER_HOSTS_MAX)
+		return err_set(rd->err, EINVAL,
+			       "network: want true, false, or a list of at most %d names",
+			       SERVER_HOSTS_MAX);
+	items = arena_array(rd->arena, jv_len(v) + 1, sizeof(*items));
+	if (!items)
+		return err_sys(rd->err, ENOMEM, "network");
+	JV_FOREACH (v, it) {
+		items[n] = jv_text(it.value); /* the document lives as long */
+		if (!items[n++])
+			return err_set(rd->err, EINVAL, "network[%zu]: want a name", it.index);
+	}
+	ret->allow = (struct jv_strings){ items, n };
+	return 0;
+}
+
 static void find_unknown(struct jv v, struct server_row *ret)
 {
 	JV_FOREACH (v, it) {
@@ -347,6 +372,8 @@ static int take(struct said *s, const struct reading *rd, struct server_row *ret
 		r = check_headers(&s->headers, rd->err);
 	if (r == 0)
 		r = take_volumes(&s->volumes, &ret->volumes, rd->err);
+	if (r == 0)
+		r = take_network(s->network, rd, &ret->network);
 	ret->command = s->command;
 	ret->args = s->args;
 	ret->env = s->env;

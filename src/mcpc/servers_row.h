@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "mcpc/servers.h"
+#include "mcpc/stdio.h"
 #include "sandbox/volume.h"
 #include "spec/launch.h"
 #include "json/jv_decode.h"
@@ -17,6 +18,7 @@ struct arena;
 #define SERVER_TEXT_MAX (16u << 10) /* bytes of one text, expanded */
 #define SERVER_ROOTS_MAX 16
 #define SERVER_GLOBS_MAX 128
+#define SERVER_HOSTS_MAX 64  /* of its network */
 #define SERVER_OWNER "admin" /* whose sandboxes servers run in, unless the row says another */
 
 enum server_answer { SERVER_DECLINES, SERVER_ASKS };
@@ -36,6 +38,7 @@ struct server_row { /* all of it in the arena */
 	const char *template, *snapshot, *owner; /* "": the default, none */
 	struct limits limits;
 	struct volume_mounts volumes;
+	struct stdio_network network;
 	/* Or a server over HTTP: */
 	const char *url; /* NULL: none */
 	struct jv_pairs headers;

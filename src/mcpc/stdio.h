@@ -15,19 +15,36 @@
 #include "json/jv_decode.h"
 
 struct loop;
+struct sandbox;
+struct sandbox_pair;
 struct sandboxes;
 
 #define STDIO_GRACE_MS 2000u /* between one step of the end and the next, unless said */
 #define STDIO_JUNK_MAX 1000u /* lines that are no JSON, before the server is given up */
 #define STDIO_OUT_MAX (MCPC_MESSAGE_MAX + (1u << 20)) /* bytes that wait to be taken */
 
+struct stdio_network {           /* what a sandbox may reach; zeroed: nothing */
+	bool is_open;            /* all that the operator's settings let out */
+	struct jv_strings allow; /* or these names, addresses and networks */
+};
+
+struct stdio_way { /* who leads out of a sandbox; zeroed: nobody */
+	/* ready() comes once, at once or later, with the variables that lead programs there; none:
+	 * there is no way. */
+	void (*open)(void *self, struct sandbox *sb, const struct stdio_network *wish,
+		     void (*ready)(void *user, const struct sandbox_pair *env, size_t n),
+		     void *user);
+	void *self;
+};
+
 struct stdio_yard {
 	struct loop *loop;
 	struct sandboxes *sandboxes; /* NULL: nothing in a sandbox can be opened */
 	uint64_t life_ms;            /* that a sandbox is given, again and again; 0: a day */
 	uint64_t grace_ms;           /* 0: STDIO_GRACE_MS */
-	struct list all;             /* struct stdio: those that live or are ending */
-	void (*empty)(void *user);   /* NULL, or: called once when the last has ended */
+	struct stdio_way way;
+	struct list all;           /* struct stdio: those that live or are ending */
+	void (*empty)(void *user); /* NULL, or: called once when the last has ended */
 	void *user;
 };
 
@@ -46,6 +63,7 @@ struct stdio_spec {       /* copied */
 	const char *snapshot;         /* instead of a template; "": none */
 	struct limits limits;         /* 0: the template's */
 	struct volume_mounts volumes; /* by name */
+	struct stdio_network network;
 };
 
 /* EINVAL, ENOENT (no such program or directory), EACCES, EMFILE ... */

@@ -21,6 +21,9 @@ struct box {
 	const char *const *argv; /* arena */
 	size_t argc;
 	const char *cwd;
+	struct stdio_network network;   /* its texts are the row's, which outlives it */
+	const struct sandbox_pair *way; /* arena: what leads programs out */
+	size_t n_way;
 	char id[ID_LEN + 1];        /* of the sandbox; "": none yet, or none any more */
 	uint64_t lives_from;        /* loop's time of its last life */
 	bool is_pending;            /* an answer of the service is on its way to us */
@@ -179,19 +182,60 @@ static void run(struct box *b, struct sandbox *sb)
 				    .has_stdin = true,
 				    .is_unbounded = true,
 				    .tag = b->s.name };
-	struct sandbox_pair *env = arena_array(b->s.arena, b->s.env.len + 1, sizeof(*env));
+	size_t n = b->s.env.len + b->n_way;
+	struct sandbox_pair *env = arena_array(b->s.arena, n + 1, sizeof(*env));
 
-	for (size_t i = 0; env && i < b->s.env.len; i++)
-		env[i] = (struct sandbox_pair){ b->s.env.items[i].name, b->s.env.items[i].value };
+	for (size_t i = 0; env && i < b->n_way; i++)
+		env[i] = b->way[i];
+	for (size_t i = 0; env && i < b->s.env.len; i++) /* its own come last: they win */
+		env[b->n_way + i] =
+			(struct sandbox_pair){ b->s.env.items[i].name, b->s.env.items[i].value };
 	if (!env) {
 		stdio_lose(&b->s, ENOMEM, "start the server: no memory");
 		finish(b);
 		return;
 	}
 	req.env = env;
-	req.n_env = b->s.env.len;
+	req.n_env = n;
 	b->is_pending = true;
 	exec_start(sb, &req, started, b);
+}
+
+/* Copied: they are theirs. False: without memory, or there are none. */
+static bool take_way(struct box *b, const struct sandbox_pair *env, size_t n)
+{
+	struct sandbox_pair *own = arena_array(b->s.arena, n + 1, sizeof(*own));
+
+	for (size_t i = 0; own && i < n; i++) {
+		own[i].name = arena_strndup(b->s.arena, env[i].name, strlen(env[i].name));
+		own[i].value = arena_strndup(b->s.arena, env[i].value, strlen(env[i].value));
+		if (!own[i].name || !own[i].value)
+			return false;
+	}
+	b->way = own;
+	b->n_way = own ? n : 0;
+	return b->n_way > 0;
+}
+
+static void led(void *user, const struct sandbox_pair *env, size_t n)
+{
+	struct box *b = user;
+	struct sandbox *sb = find(b);
+
+	b->is_pending = false;
+	if (!sb)
+		stdio_lose(&b->s, EPIPE, "the server's sandbox has ended");
+	else if (!take_way(b, env, n))
+		stdio_lose(&b->s, ENETUNREACH, "network: nothing leads out of sandboxes here");
+	if (b->s.is_lost || b->s.is_closing)
+		finish(b);
+	else
+		run(b, sb);
+}
+
+static bool wants_way(const struct box *b)
+{
+	return b->network.is_open || b->network.allow.len > 0;
 }
 
 static void made(void *user, struct sandbox *sb, const struct err *err)
@@ -205,10 +249,17 @@ static void made(void *user, struct sandbox *sb, const struct err *err)
 		return;
 	}
 	(void)str_copy(b->id, sizeof(b->id), sandbox_id(sb));
-	if (b->s.is_closing)
+	if (b->s.is_closing) {
 		finish(b);
-	else
+	} else if (wants_way(b)) {
+		b->is_pending = true;
+		if (b->s.yard->way.open)
+			b->s.yard->way.open(b->s.yard->way.self, sb, &b->network, led, b);
+		else
+			led(b, NULL, 0);
+	} else {
 		run(b, sb);
+	}
 }
 
 static void make(struct box *b, const struct stdio_spec *spec)
@@ -293,6 +344,7 @@ static int copy_command(struct box *b, const struct stdio_spec *spec)
 	b->argv = argv;
 	b->argc = spec->argc;
 	b->cwd = arena_strndup(a, spec->cwd, strlen(spec->cwd));
+	b->network = spec->network;
 	return argv && b->cwd ? 0 : -ENOMEM;
 }
 

@@ -191,7 +191,7 @@ static void a_tool_is_called_and_its_answer_told(void **state)
 	struct rig *f = *state;
 
 	ready(f, FAULTY);
-	assert_int_equal(f->info.n_tools, 14);
+	assert_int_equal(f->info.n_tools, 15);
 	assert_int_equal(f->n_changed, 1);
 	call(f, "echo", "{\"text\":\"hello\"}");
 	assert_int_equal(f->err.code, 0);

@@ -1,4 +1,5 @@
 """Others' MCP servers: one that misbehaves when asked to, on this machine and in a sandbox, over REST and the command line."""
+import http.server
 import json
 import os
 import pathlib
@@ -97,7 +98,7 @@ def test_each_row_says_how_it_does(tools):
         "near", "boxed", "wrong", "unset", "dying", "off"]
     near = server(tools, "near")
     assert (near["transport"], near["place"], near["program"], near["era"]) == ("stdio", "host", "faulty", "legacy")
-    assert near["error"] is None and near["tools"] == 14
+    assert near["error"] is None and near["tools"] == 15
     assert server(tools, "boxed")["place"] == "sandbox"
     assert server(tools, "wrong")["status"] == "failed"
     assert server(tools, "wrong")["error"] == "command: want a string, got an array"
@@ -323,6 +324,37 @@ def test_servers_end_with_the_daemon_and_begin_with_it():
         boxes = until(lambda: [one for one in daemon.api.get("/sandboxes?metadata.holt.mcp=boxed").json["items"]])
         assert len(boxes) == 1  # that of before is gone
         assert said(call(daemon.api, "boxed", "echo", text="there")) == "there"
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a page")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_in_a_sandbox_reaches_what_its_row_names():
+    # Programs do not ask the proxy for 127.0.0.1, which is their own.
+    with http.server.ThreadingHTTPServer(("127.0.0.2", 0), Page) as pages:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.2:{pages.server_port}/"
+        with configure(Daemon("--internet", "--internet-allow-private"), {
+                "out": {**BOXED, "network": ["127.0.0.2"]}, "open": {**BOXED, "network": True},
+                "elsewhere": {**BOXED, "network": ["127.0.0.3"]}, "closed": BOXED}) as daemon:
+            until(lambda: all(one["status"] == "ready" for one in daemon.api.get("/tools/servers").json["items"]))
+            assert said(call(daemon.api, "out", "fetch", url=url)) == "a page"
+            assert said(call(daemon.api, "open", "fetch", url=url)) == "a page"
+            assert call(daemon.api, "elsewhere", "fetch", url=url).must(200).json["isError"]
+            assert call(daemon.api, "closed", "fetch", url=url).must(200).json["isError"]
+        pages.shutdown()
+
+
+def test_where_nothing_leads_out_such_a_server_says_so():
+    with configure(Daemon(), {"out": {**BOXED, "network": True}}) as daemon:
+        until(lambda: server(daemon.api, "out")["error"] == "network: nothing leads out of sandboxes here")
 
 
 @pytest.mark.parametrize("text, mode, why", [
