@@ -17,6 +17,7 @@
 struct bridges; /* opaque */
 struct config;
 struct err;
+struct events;
 struct loop;
 struct mcpc_servers;
 struct sandboxes;
@@ -47,6 +48,7 @@ struct bridges_deps { /* all borrowed, outlive the bridges */
 	const struct config *config;
 	struct sandboxes *sandboxes;
 	struct mcpc_servers *servers;
+	struct events *events; /* NULL: none are told */
 };
 
 /* From then on, sandboxes that are reached have what their grant says. */

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "sandbox/events.h"
 #include "sandbox/grant.h"
 #include "tools/bridge_impl.h"
 #include "json/jw.h"
@@ -36,16 +37,40 @@ static void renew(struct bridge *b)
 		b->budget = (struct bridge_budget){ .since_ms = now };
 }
 
+static void tell_spent(struct bridge *b, const char *what, uint64_t limit, uint64_t used)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct jw w = jw_begin(&text);
+
+	if (b->budget.is_told)
+		return;
+	b->budget.is_told = true;
+	jw_object_begin(&w);
+	jw_str_field(&w, "quota", what);
+	jw_uint_field(&w, "limit", limit);
+	jw_uint_field(&w, "used", used);
+	jw_object_end(&w);
+	if (jw_end(&w) == 0)
+		events_emit(b->all->deps.events, &(struct event){ .kind = "quota.exceeded",
+								  .owner = b->who.owner,
+								  .subject = bridge_sandbox(b),
+								  .text = buf_str(&text) });
+}
+
 /* Everything that is asked counts, also what is refused. NULL, or what is spent. */
 static const char *spend(struct bridge *b, size_t bytes)
 {
 	const struct config *config = b->all->deps.config;
 
 	renew(b);
-	if (b->budget.calls >= config->mcp_box_calls)
+	if (b->budget.calls >= config->mcp_box_calls) {
+		tell_spent(b, "toolCalls", config->mcp_box_calls, b->budget.calls);
 		return "this sandbox has asked for as much of tools as it may in an hour";
-	if (b->budget.bytes + bytes > config->mcp_box_bytes)
+	}
+	if (b->budget.bytes + bytes > config->mcp_box_bytes) {
+		tell_spent(b, "toolBytes", config->mcp_box_bytes, b->budget.bytes);
 		return "this sandbox has moved all the bytes that its calls may move in an hour";
+	}
 	b->budget.calls++;
 	b->budget.bytes += bytes;
 	return NULL;

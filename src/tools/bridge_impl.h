@@ -36,6 +36,7 @@ struct bridges {
 
 struct bridge_budget {
 	uint64_t since_ms, calls, bytes;
+	bool is_told; /* that it is spent */
 };
 
 struct bridge { /* of one sandbox */

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from support import mcp
+from support.cli import Cli
 from support.daemon import Daemon, until
 
 SERVER = pathlib.Path(__file__).resolve().parents[1] / "support" / "tool_server.py"
@@ -376,7 +377,20 @@ def test_a_box_is_held_to_its_budget():
             got = [box.run("holt-call fake.echo '{\"message\": \"x\"}'") for _ in range(7)]
             assert [g["exitCode"] for g in got] == [0] * 5 + [1] * 2
             assert "in an hour" in got[-1]["stderr"]
+            told = until(lambda: [e for e in world.api.get("/events?limit=200").json["items"] if e["kind"] == "quota.exceeded"],
+                         what="the event")
+            assert len(told) == 1 and "toolCalls" in json.dumps(told) and box.id in json.dumps(told)
             assert says(other.run("holt-call fake.echo '{\"message\": \"x\"}'")) == "x\n"
+
+
+def test_the_bytes_of_a_box_are_counted():
+    with World("--mcp-box-bytes", "20K") as world:
+        world.wait_for_tools()
+        with sandbox(world, tools=True) as box:
+            assert says(box.run("holt-call fake.large '{\"bytes\": 15000}' | wc -c")) == "15001\n"
+            assert says(box.run("holt-call fake.large '{\"bytes\": 15000}' | wc -c")) == "15001\n"  # begun in time
+            refused = box.run("holt-call fake.echo '{\"message\": \"x\"}'")
+            assert refused["exitCode"] == 1 and "bytes" in refused["stderr"]
 
 
 # --- templates, forks, others' doors ---------------------------------------------------------------------
@@ -469,3 +483,14 @@ def test_a_model_finds_tools_by_words(world):
     with sandbox(world) as box:
         bound = mcp.Modern(world, path=f"/sandboxes/{box.id}/mcp")
         assert bound.tool("search_tools")["structuredContent"]["tools"] == []
+
+
+def test_the_command_line_gives_a_sandbox_its_tools(world):
+    cli = Cli(world)
+    made = cli.run("sandbox", "create", "--tools", "fake", "--tools", "second", "--json")
+    assert made.returncode == 0, made
+    value = json.loads(made.stdout)
+    assert value["tools"] == ["fake", "second"]
+    ran = cli.run("exec", value["id"], "--", "holt-call", "second.echo", '{"message": "by hand"}')
+    assert (ran.returncode, ran.stdout) == (0, b"by hand\n"), ran
+    assert cli.run("sandbox", "rm", value["id"]).returncode == 0
