@@ -56,7 +56,7 @@ static void keep(struct auth *a)
 	struct buf b = { 0 };
 
 	if (a->is.keep && oauth_save(a->oauth, &b) == 0)
-		a->is.keep(a->is.user, buf_str(&b));
+		a->is.keep(a->is.user, strcmp(buf_str(&b), "{}") == 0 ? NULL : buf_str(&b));
 	if (b.data)
 		explicit_bzero(b.data, b.cap);
 	buf_done(&b);
@@ -155,7 +155,8 @@ static void step(void *user)
 		loop_task_post(a->is.loop, &a->step);
 		return;
 	case OAUTH_OPEN:
-		loop_timer_start(a->patience, MCPC_AUTH_LOGIN_MS, 0);
+		loop_timer_start(a->patience, a->is.login_ms ? a->is.login_ms : MCPC_AUTH_LOGIN_MS,
+				 0);
 		keep(a); /* a registration is in it, perhaps */
 		if (a->opened)
 			tell_opened(a, todo.url, NULL);
@@ -174,12 +175,23 @@ static void step(void *user)
 	}
 }
 
+static void stop(struct auth *a)
+{
+	if (a->job)
+		courier_cancel(a->is.courier, a->job);
+	a->job = NULL;
+	loop_task_cancel(&a->step);
+	loop_timer_stop(a->patience);
+}
+
 static void give_up(void *user)
 {
 	struct auth *a = user;
 	struct err err = { 0 };
 
 	(void)err_set(&err, ETIMEDOUT, "nobody has logged in in time");
+	stop(a);
+	oauth_cancel(a->oauth, &err);
 	finish(a, &err);
 }
 
@@ -203,10 +215,7 @@ static int begin(struct auth *a, int status, const char *challenge, struct err *
 {
 	int r;
 
-	if (a->job)
-		courier_cancel(a->is.courier, a->job);
-	a->job = NULL;
-	loop_timer_stop(a->patience);
+	stop(a);
 	r = read_assertion(a, err);
 	if (r < 0)
 		return r;
@@ -342,13 +351,18 @@ int mcpc_auth_redirected(struct mcpc_auth *base, const char *query,
 
 void mcpc_auth_logout(struct mcpc_auth *base)
 {
+	struct err err = { .code = ECANCELED, .text = "somebody has logged out" };
 	struct auth *a = of(base);
 
 	if (a->fixed)
 		return;
+	stop(a);
 	(void)oauth_load(a->oauth, "{}", 2, NULL);
-	if (a->is.keep)
-		a->is.keep(a->is.user, NULL);
+	a->number++;
+	if (a->is_busy)
+		finish(a, &err);
+	else
+		keep(a);
 }
 
 void mcpc_auth_leave(struct mcpc_auth *base, void *user)
@@ -371,7 +385,7 @@ bool mcpc_auth_is_ready(const struct mcpc_auth *base)
 
 int mcpc_auth_load(struct mcpc_auth *base, const char *json, struct err *err)
 {
-	if (of(base)->fixed)
+	if (of(base)->fixed || of(base)->is_busy)
 		return err_set(err, ENOTSUP, "there is nothing to load");
 	return oauth_load(of(base)->oauth, json, strlen(json), err);
 }

@@ -31,6 +31,7 @@ struct mcpc_auth_options {
 	/* Somebody has to open this address, and mcpc_auth_redirected() follows. NULL: nobody
 	 * can, unless they begin with mcpc_auth_login(). */
 	void (*open)(void *user, const char *url);
+	uint64_t login_ms;           /* that somebody may take with a browser; 0: as above */
 	void (*release)(void *user); /* the last that is called; may be NULL */
 	void *user;
 };
@@ -55,7 +56,7 @@ int mcpc_auth_login(struct mcpc_auth *a, const char *redirect,
 int mcpc_auth_redirected(struct mcpc_auth *a, const char *query,
 			 void (*done)(void *user, const struct err *err), void *user,
 			 struct err *err);
-/* Forgets all that was got: tokens and who we were there. */
+/* Forgets all that was got: tokens and who we were there. Whoever waits is told. */
 void mcpc_auth_logout(struct mcpc_auth *a);
 /* Neither opened() nor done() of this user comes any more. */
 void mcpc_auth_leave(struct mcpc_auth *a, void *user);

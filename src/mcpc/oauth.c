@@ -76,7 +76,7 @@ int oauth_create(const struct oauth_options *options, struct oauth **ret, struct
 	return 0;
 }
 
-static void flow_done(struct oauth_flow *f)
+void oauth_flow_done(struct oauth_flow *f)
 {
 	oauth_flow_wipe(f);
 	explicit_bzero(f->verifier, sizeof(f->verifier));
@@ -88,7 +88,7 @@ struct oauth *oauth_free(struct oauth *o)
 {
 	if (!o)
 		return NULL;
-	flow_done(&o->flow);
+	oauth_flow_done(&o->flow);
 	oauth_kept_done(&o->kept);
 	o->signer = signer_free(o->signer);
 	o->assertion = secret_free(o->assertion);
@@ -149,7 +149,7 @@ int oauth_begin(struct oauth *o, int status, const char *challenge, struct err *
 	struct oauth_flow *f = &o->flow;
 	int r;
 
-	flow_done(f);
+	oauth_flow_done(f);
 	f->status = status;
 	f->scope = "";
 	oauth_challenge_parse(challenge ? challenge : "", &f->challenge);

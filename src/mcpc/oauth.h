@@ -51,7 +51,8 @@ const char *oauth_token(const struct oauth *o, int64_t now_s);
 bool oauth_has_tokens(const struct oauth *o); /* one, or what gets one */
 /* What outlasts the process, as JSON; -ENOMEM, -E2BIG. */
 int oauth_save(const struct oauth *o, struct buf *b);
-/* The way back: what there was is replaced. -EINVAL changes nothing. */
+/* The way back: what there was is replaced, and what was begun is forgotten. -EINVAL changes
+ * nothing. */
 int oauth_load(struct oauth *o, const char *json, size_t n, struct err *err);
 
 /* ---- getting one ---- */
@@ -63,6 +64,9 @@ int oauth_begin(struct oauth *o, int status, const char *challenge, struct err *
 int oauth_set_assertion(struct oauth *o, const char *jwt);
 /* Instead of the one of the options, for what is begun from now on; NULL: that one again. */
 int oauth_set_redirect(struct oauth *o, const char *redirect, struct err *err);
+
+/* What was begun ends, with this. */
+void oauth_cancel(struct oauth *o, const struct err *err);
 
 enum oauth_step {
 	OAUTH_IDLE,   /* nothing was begun */

@@ -417,6 +417,12 @@ static void on_resource(struct oauth *o, int status, const char *body, size_t n)
 		begin_metadata(o);
 }
 
+void oauth_cancel(struct oauth *o, const struct err *err)
+{
+	if (o->flow.state != OAUTH_AT_REST)
+		lose(o, err);
+}
+
 /* ---- answers ---- */
 
 void oauth_answer(struct oauth *o, int status, const char *body, size_t n, int64_t now_s,

@@ -162,3 +162,4 @@ int oauth_write_refresh(struct oauth *o, const char *token);
 int oauth_write_client(struct oauth *o);
 int oauth_write_assertion(struct oauth *o, const char *jwt);
 void oauth_flow_wipe(struct oauth_flow *f); /* body and credential */
+void oauth_flow_done(struct oauth_flow *f); /* oauth.c: all of it */

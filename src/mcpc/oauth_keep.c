@@ -111,6 +111,7 @@ int oauth_load(struct oauth *o, const char *json, size_t n, struct err *err)
 	if (r == 0)
 		r = take(&t, &k);
 	if (r == 0) {
+		oauth_flow_done(&o->flow); /* it may use what is replaced */
 		oauth_kept_done(&o->kept);
 		o->kept = k;
 	} else {

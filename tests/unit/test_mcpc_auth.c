@@ -37,6 +37,7 @@ struct rig {
 	struct err err;
 	char opened[512];
 	uint64_t number;
+	uint64_t login_ms;
 	const char *file; /* borrowed; NULL: nobody vouches for us */
 };
 
@@ -95,6 +96,7 @@ static void make(struct rig *g, enum oauth_grant grant, const struct http_step *
 		.release = release,
 		.user = g,
 		.assertion_file = g->file,
+		.login_ms = g->login_ms,
 		.oauth = { .grant = grant },
 	};
 
@@ -331,6 +333,46 @@ static void a_login_opens_an_address_and_ends_with_what_comes_back(void **state)
 	assert_int_equal(mcpc_auth_redirected(g->auth, query, done, g, &err), -EINVAL);
 }
 
+static void come_back_late(struct rig *g)
+{
+	struct err err = { 0 };
+	char query[256];
+
+	assert_int_equal(str_format(query, sizeof(query), "code=x&state=%.43s",
+				    strstr(g->opened, "&state=") + 7),
+			 0);
+	assert_int_equal(mcpc_auth_redirected(g->auth, query, done, g, &err), -EINVAL);
+}
+
+static void who_takes_too_long_to_log_in_has_to_begin_again(void **state)
+{
+	struct rig *g = *state;
+	struct err err = { 0 };
+
+	g->login_ms = 1;
+	MAKE(g, OAUTH_GRANT_CODE, NO_METADATA);
+	assert_int_equal(mcpc_auth_login(g->auth, "http://127.0.0.1:1/cb", opened, g, &err), 0);
+	assert_int_equal(refuse(g, done, g), 0);
+	run(g, 2);
+	assert_int_equal(g->err.code, ETIMEDOUT);
+	come_back_late(g);
+}
+
+static void a_logout_ends_a_login(void **state)
+{
+	struct rig *g = *state;
+	struct err err = { 0 };
+
+	MAKE(g, OAUTH_GRANT_CODE, NO_METADATA);
+	assert_int_equal(mcpc_auth_login(g->auth, "http://127.0.0.1:1/cb", opened, g, &err), 0);
+	run(g, 1);
+	assert_int_equal(refuse(g, done, g), 0);
+	mcpc_auth_logout(g->auth);
+	run(g, 2);
+	assert_int_equal(g->err.code, ECANCELED);
+	come_back_late(g);
+}
+
 static void a_browser_comes_back_to_this_machine_only(void **state)
 {
 	static const char *const bad[] = { "http://evil.example/", "https://127.0.0.1/",
@@ -387,6 +429,8 @@ int main(void)
 		TEST(a_fixed_token_is_all_there_is),
 		TEST(what_vouches_for_us_is_read_each_time),
 		TEST(a_login_opens_an_address_and_ends_with_what_comes_back),
+		TEST(who_takes_too_long_to_log_in_has_to_begin_again),
+		TEST(a_logout_ends_a_login),
 		TEST(a_browser_comes_back_to_this_machine_only),
 		TEST(who_has_left_is_not_told_of_a_login),
 		TEST(a_second_login_ends_the_first),
