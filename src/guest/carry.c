@@ -111,10 +111,8 @@ static struct pollfd look(int fd, const struct way *from, const struct way *to)
 /* Until the other end is closed; false: the program is gone, and does not wait for an answer. */
 static bool carry(int conn, int tcp)
 {
-	static struct way in, out; /* of this process alone */
+	struct way in = { .from = conn, .to = tcp }, out = { .from = tcp, .to = conn };
 
-	in = (struct way){ .from = conn, .to = tcp };
-	out = (struct way){ .from = tcp, .to = conn };
 	while (!out.is_over) {
 		struct pollfd p[2] = { look(conn, &in, &out), look(tcp, &out, &in) };
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -202,43 +203,63 @@ static void a_program_that_is_gone_resets_the_connection(void **state)
 	(void)close(out);
 }
 
-/* To close such a descriptor takes an hour; nobody who matters closes it. */
-static void descriptors_that_are_sent_along_stop_nobody(void **state)
+/* Sends a connection along whose end takes an hour to close, and is gone: a process that ends does
+ * not wait for it. */
+static void send_slow(const struct world *w, int full)
 {
-	struct world *w = *state;
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0)
+		_exit(fd_send(dial(w), "x", 1, &full, 1) == 1 ? 0 : 1);
+	(void)close(full);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* One end that is full and lingers; the other is the caller's. */
+static int make_slow(int *ret_other)
+{
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct linger slow = { 1, 3600 };
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	socklen_t n = sizeof(a);
 	static char much[65536];
-	int in, out, other;
 
-	ask(&w->rig, G_LISTEN, 7, 0, w->path);
-	expect_done(&w->rig, 7);
 	assert_int_equal(bind(listener, (struct sockaddr *)&a, n), 0);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &n), 0);
-	assert_true(connect(full, (struct sockaddr *)&a, n) == 0 || errno == EINPROGRESS);
-	other = accept(listener, NULL, NULL);
-	while (send(full, much, sizeof(much), MSG_NOSIGNAL) > 0)
+	assert_int_equal(connect(full, (struct sockaddr *)&a, n), 0);
+	*ret_other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(setsockopt(full, SOL_SOCKET, SO_LINGER, &slow, sizeof(slow)), 0);
+	while (send(full, much, sizeof(much), MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
 		;
-	assert_int_equal(setsockopt(full, SOL_SOCKET, SO_LINGER, &slow, sizeof(slow)), 0);
+	(void)close(listener);
+	return full;
+}
+
+/* Whoever drops it last is held for an hour: a process that nobody waits for. */
+static void descriptors_that_are_sent_along_stop_nobody(void **state)
+{
+	struct world *w = *state;
+	int in, out, other = -1, full = make_slow(&other);
+
+	/* While nobody listens it waits in the line, so that he who sent it is gone before. */
+	ask(&w->rig, G_LISTEN, 7, 0, w->path);
+	expect_done(&w->rig, 7);
+	rig_raw(&w->rig, G_CANCEL, 7, NULL, 0);
+	expect_error(&w->rig, 7, ECANCELED);
+	send_slow(w, full);
+	ask(&w->rig, G_LISTEN, 8, 0, w->path);
+	expect_done(&w->rig, 8);
+	(void)close(expect_socket(&w->rig, 8));
 	in = dial(w);
-	out = expect_socket(&w->rig, 7);
-	assert_int_equal(fd_send(in, "x", 1, &full, 1), 1);
-	assert_int_equal(setsockopt(full, SOL_SOCKET, SO_LINGER, &slow, sizeof(slow)), 0);
-	/* Ours is not the last, so that it does not wait here. */
-	(void)close(full);
-	(void)close(in);
-	in = dial(w);
-	(void)close(out);
-	out = expect_socket(&w->rig, 7);
+	out = expect_socket(&w->rig, 8);
 	expect_joined(in, out);
 	(void)close(in);
 	(void)close(out);
 	(void)close(other); /* what was to be waited for ends here */
-	(void)close(listener);
 }
 
 static void more_connections_than_there_may_be_wait_and_none_is_lost(void **state)
