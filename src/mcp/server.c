@@ -70,6 +70,8 @@ struct mcp_server *mcp_server_free(struct mcp_server *s)
 
 		at = at->next;
 		q->stream = NULL;
+		/* Also what is being ended already: what it waits for does not come any more. */
+		q->is_cancelled = false;
 		mcp_cancel(q);
 	}
 	assert(list_is_empty(&s->requests));
