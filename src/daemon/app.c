@@ -402,6 +402,7 @@ static int open_toolset(struct app *a, struct err *err)
 				     .courier = a->telling.courier,
 				     .events = a->telling.events,
 				     .audit = a->telling.audit,
+				     .metrics = a->metrics,
 				     .servers_json = &a->servers_json };
 
 	return toolset_open(&a->toolset, &deps, err);

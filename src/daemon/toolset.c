@@ -24,6 +24,7 @@ static int open_servers(struct toolset *t, const struct toolset_deps *deps, stru
 						   .courier = deps->courier,
 						   .events = deps->events,
 						   .audit = deps->audit,
+						   .metrics = deps->metrics,
 						   .version = HOLT_VERSION };
 
 	return servers_open(deps->config, &servers, deps->servers_json, &t->servers, err);

@@ -12,6 +12,7 @@ struct loop;
 struct mcp_fixtures;
 struct mcp_server;
 struct mcpc_servers;
+struct metrics;
 struct sandboxes;
 struct secret;
 struct skills;
@@ -40,6 +41,7 @@ struct toolset_deps { /* borrowed */
 	struct courier *courier;
 	struct events *events;
 	struct audit_log *audit;
+	struct metrics *metrics;
 	struct buf *servers_json; /* of others' servers; wiped */
 };
 

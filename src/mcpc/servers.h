@@ -22,6 +22,7 @@ struct events;
 struct jw;
 struct mcpc_servers; /* opaque */
 struct mcpc_use;     /* opaque: one call of a tool, with all that has to come before it */
+struct metrics;
 struct sandboxes;
 
 #define MCPC_SERVERS_MAX 64u
@@ -43,6 +44,7 @@ struct mcpc_servers_deps { /* all borrowed, outlive the servers */
 	struct courier *courier; /* NULL: no servers over HTTP */
 	struct events *events;   /* NULL: none are told */
 	struct audit_log *audit; /* NULL: nothing is noted */
+	struct metrics *metrics; /* NULL: nothing is counted */
 	const char *version;     /* of us */
 	uint64_t life_ms;        /* of a server's sandbox: what it may live at the most */
 	uint64_t timeout_ms;     /* of a call that says none, and whose row does not; 0: 60 s */

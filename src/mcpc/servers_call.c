@@ -9,6 +9,7 @@
 #include "mcpc/servers_impl.h"
 #include "sandbox/audit_log.h"
 #include "sandbox/events.h"
+#include "telemetry/metrics.h"
 #include "json/jw.h"
 
 #define TIMEOUT_MS 60000u
@@ -62,6 +63,7 @@ static void note(const struct note *n)
 	jw_uint_field(&w, "tookMs", n->took_ms);
 	jw_object_end(&w);
 	text = jw_end(&w) < 0 ? "{}" : buf_str(&b);
+	metrics_inc(deps->metrics, METRIC_TOOL_CALLS, LABELS(n->server, n->outcome));
 	if (deps->audit)
 		audit_log_append(deps->audit, n->who->owner, "tool", text);
 	events_emit(deps->events,

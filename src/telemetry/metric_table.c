@@ -87,6 +87,8 @@ static const struct metric_def table[METRIC_COUNT] = {
 	[METRIC_WEBHOOK_AGE] =
 		GAUGE("holt_webhook_queue_age_seconds",
 		      "Age of the oldest event that a webhook is still to get.", NULL),
+	[METRIC_TOOL_CALLS] = COUNTER("holt_tool_calls_total", "Calls of MCP servers' tools.",
+				      "server", "outcome"),
 	[METRIC_METRICS_LOST] =
 		COUNTER("holt_metrics_lost_total", "Samples lost for lack of memory.", NULL),
 };

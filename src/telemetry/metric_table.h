@@ -36,6 +36,7 @@ enum metric {
 	METRIC_WEBHOOK_DELIVERIES, /* result: delivered, failed, given_up */
 	METRIC_WEBHOOK_MISSED,
 	METRIC_WEBHOOK_AGE,
+	METRIC_TOOL_CALLS, /* server; outcome: ok, tool_error, denied, timed_out, lost ... */
 	METRIC_METRICS_LOST,
 	METRIC_COUNT
 };

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "check.h"
+#include "fault.h"
 #include "loop/loop.h"
 #include "json/jw.h"
 
@@ -590,6 +591,30 @@ static void a_file_that_is_no_such_thing_is_refused_whole(void **state)
 	}
 }
 
+static int create_once(void *arg)
+{
+	static const char json[] =
+		"{\"mcpServers\":{\"a\":{\"command\":\"x\",\"args\":[\"${A:-b}\"],\"env\":{\"K\":"
+		"\"v\"},\"network\":[\"a.example\"]},\"b\":{\"url\":\"https://"
+		"a\",\"headers\":{\"H\":"
+		"\"v\"},\"disabled\":true}}}";
+	struct mcpc_servers_deps deps = { .loop = arg };
+	struct mcpc_servers *all = NULL;
+	struct err err = { 0 };
+	int r = mcpc_servers_create(&deps, json, sizeof(json) - 1, &all, &err);
+
+	assert_true((r == 0) == (all != NULL));
+	(void)mcpc_servers_free(all);
+	return r;
+}
+
+static void without_memory_nothing_is_made(void **state)
+{
+	struct rig *f = *state;
+
+	assert_true(fault_each(create_once, f->loop) > 4);
+}
+
 static void a_wrong_row_does_not_stop_the_others(void **state)
 {
 	struct rig *f = *state;
@@ -630,6 +655,7 @@ int main(void)
 		TEST(at_the_end_all_that_was_started_has_ended),
 		TEST(without_any_servers_there_is_nothing),
 		TEST(a_file_that_is_no_such_thing_is_refused_whole),
+		TEST(without_memory_nothing_is_made),
 		TEST(a_wrong_row_does_not_stop_the_others),
 	};
 

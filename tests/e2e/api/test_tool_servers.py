@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -235,6 +236,9 @@ def test_calls_are_events_and_lines_of_the_audit_log(tools):
     assert [(line["server"], line["tool"], line["outcome"]) for line in lines()] == [
         ("near", "echo", "ok"), ("near", "env", "denied")]
     assert "noted" not in json.dumps(lines())  # arguments are nobody's business
+    metrics = tools.get("/metrics").body.decode()
+    assert re.search(r'^holt_tool_calls_total\{server="near",outcome="ok"\} [1-9]', metrics, re.M)
+    assert re.search(r'^holt_tool_calls_total\{server="near",outcome="denied"\} [1-9]', metrics, re.M)
     until(lambda: [one["kind"] for one in dora.get("/events").must(200).json["items"]].count("tool.called") == 2)
 
 
