@@ -109,7 +109,10 @@ static void header_values_are_decoded(void **state)
 	assert_string_equal(mcp_head_decode("plain", a), "plain");
 	assert_string_equal(mcp_head_decode("  trimmed\t", a), "trimmed");
 	assert_string_equal(mcp_head_decode("=?base64?w6Q=?=", a), "\xc3\xa4");
-	assert_string_equal(mcp_head_decode("=?base64?" "?=", a), "");
+	assert_string_equal(mcp_head_decode("=?base64?"
+					    "?=",
+					    a),
+			    "");
 	assert_null(mcp_head_decode("=?base64?!?=", a));
 	assert_null(mcp_head_decode("=?base64?AA==?=", a)); /* a NUL */
 	assert_string_equal(mcp_head_decode("=?base64?w6Q=", a), "=?base64?w6Q=");
