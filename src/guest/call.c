@@ -1,6 +1,7 @@
 #include "guest/call.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -214,6 +215,7 @@ int call_main(int argc, char **argv)
 	struct order o = { .method = "tools/call", .key = "name" };
 	int at = 1;
 
+	(void)signal(SIGPIPE, SIG_IGN); /* it is said in words */
 	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
 		if (strcmp(argv[at], "--json") == 0)
 			o.is_raw = true;

@@ -243,6 +243,12 @@ def test_tools_are_there_again_after_a_crash_a_pause_and_a_stop():
         box.delete().must(204)
 
 
+def test_a_sandbox_that_nobody_uses_ends_whatever_it_was_given(world):
+    made = world.api.sandbox("bash", tools=True, idleTimeout=1)
+    assert says(made.run("holt-call fake.echo '{\"message\": \"x\"}'")) == "x\n"
+    until(lambda: world.api.get(f"/sandboxes/{made.id}").json["status"] == "stopped", what="its end")
+
+
 # --- hostile programs --------------------------------------------------------------------------------------
 
 FLOOD = """
@@ -401,6 +407,14 @@ def test_the_bytes_of_a_box_are_counted():
 def test_every_template_has_them(world, template):
     with sandbox(world, template, tools=["fake"]) as box:
         assert says(box.run("holt-call fake.echo '{\"message\": \"here\"}'")) == "here\n"
+        assert says(python(box, "from holt_tools.fake import echo\nprint(echo('x'))")) == "x\n"
+
+
+def test_a_box_that_has_no_sockets_is_refused_tools(world):
+    body = {"securityLevel": "custom", "security": {"syscalls": "strict"}, "tools": True}
+    assert "strict" in world.api.post("/sandboxes", body).must(400).json["error"]["message"]
+    with sandbox(world, securityLevel="custom", security={"proc": "processes"}, tools=True) as box:
+        assert says(box.run("holt-call fake.echo '{\"message\": \"strict\"}'")) == "strict\n"
         assert says(python(box, "from holt_tools.fake import echo\nprint(echo('x'))")) == "x\n"
 
 
