@@ -266,6 +266,19 @@ def test_a_no_is_a_no(tools):
     assert answer().error(403) == "the call of near.fail was not approved"
 
 
+def test_a_token_of_one_sandbox_neither_calls_nor_decides(tools):
+    box = tools.sandbox()
+    bound = tools.using(tools.post(f"{box.path}/tokens", {"name": "bound"}).must(201).json["key"])
+    answer = later(lambda: call(tools, "near", "fail"))
+    one = waiting(tools, "fail")["id"]
+    for attempt in (bound.get("/tools"), bound.get("/tools/servers"), bound.get("/approvals"),
+                    call(bound, "near", "echo", text="x"), bound.post(f"/approvals/{one}", {"decision": "allow"})):
+        assert attempt.status in (403, 404), attempt
+    tools.post(f"/approvals/{one}", {"decision": "deny"}).must(204)
+    answer().error(403)
+    box.delete().must(204)
+
+
 def test_who_waits_too_long_has_a_no(tools):
     answer = call(tools, "near", "fail", timeout=0.2)
     assert answer.status in (403, 504)
