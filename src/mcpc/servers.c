@@ -139,8 +139,11 @@ void mcpc_servers_stop(struct mcpc_servers *all, void (*done)(void *user), void 
 	}
 	all->yard.empty = yard_is_empty;
 	all->yard.user = all;
-	if (list_is_empty(&all->yard.all))
+	if (list_is_empty(&all->yard.all) ||
+	    loop_timer_create(all->deps.loop, yard_is_empty, all, &all->patience) < 0)
 		yard_is_empty(all);
+	else
+		loop_timer_start(all->patience, SERVERS_STOP_MS, 0);
 }
 
 struct mcpc_servers *mcpc_servers_free(struct mcpc_servers *all)
@@ -149,6 +152,7 @@ struct mcpc_servers *mcpc_servers_free(struct mcpc_servers *all)
 		return NULL;
 	all->yard.empty = NULL;
 	loop_task_cancel(&all->stopped_soon);
+	all->patience = loop_timer_free(all->patience);
 	for (size_t i = 0; i < all->n_servers; i++) {
 		struct server *s = &all->servers[i];
 

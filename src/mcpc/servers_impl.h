@@ -11,6 +11,7 @@ struct arena;
 struct mcpc_auth;
 
 #define SERVERS_STABLE_MS 30000u /* ready for so long: its failures are forgotten */
+#define SERVERS_STOP_MS 10000u   /* that their end may take; what is left then is killed */
 #define SERVERS_LIST_MS 500u     /* between two looks at a list that has changed */
 
 enum server_list { SERVER_TOOLS, SERVER_RESOURCES, SERVER_PROMPTS, SERVER_LIST_COUNT };
@@ -53,6 +54,7 @@ struct mcpc_servers {
 	void (*stopped)(void *user);
 	void *stopped_user;
 	struct loop_task stopped_soon;
+	struct loop_timer *patience; /* owned: with what does not end */
 };
 
 /* Something that waits for a yes or a no: in the struct of what waits. */
