@@ -26,10 +26,11 @@ def all_checks(side, folders, *args):
 
 
 def judge(side, checks, folder, revision, name, *args):
-    """Some scenarios wait for half a second and no longer: who failed among the others is looked at alone."""
+    """Some scenarios wait for half a second and no longer: who failed among the others is looked at alone, and again."""
     found = checks[revision][name]
-    if mcp.faults(found):
-        found = mcp.suite(side, revision, folder, *args, "--scenario", name, "--force")[name]
+    for turn in range(3):
+        if mcp.faults(found):
+            found = mcp.suite(side, revision, folder / str(turn), *args, "--scenario", name, "--force")[name]
     assert mcp.faults(found) == []
     assert any(check["status"] == "SUCCESS" for check in found), found
 

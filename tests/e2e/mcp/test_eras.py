@@ -93,7 +93,7 @@ def test_nobody_uses_anothers_session(daemon, legacy):
 
 
 def test_a_client_that_was_cut_off_comes_back_for_its_answer(legacy):
-    number, reply = legacy.begin("tools/call", {"name": "exec", "arguments": {"command": "sleep 3; echo late"},
+    number, reply = legacy.begin("tools/call", {"name": "exec", "arguments": {"command": "sleep 5; echo late"},
                                                 "_meta": {"progressToken": "p"}})
     assert reply.is_stream
     event = next(reply.events)  # the first has an id, and nothing else
@@ -105,7 +105,7 @@ def test_a_client_that_was_cut_off_comes_back_for_its_answer(legacy):
 
 
 def test_an_answer_that_has_come_is_told_again(legacy):
-    number, reply = legacy.begin("tools/call", {"name": "exec", "arguments": {"command": "sleep 2; echo once"}})
+    number, reply = legacy.begin("tools/call", {"name": "exec", "arguments": {"command": "sleep 4; echo once"}})
     first = next(reply.events)
     assert legacy.result(reply, number)["structuredContent"]["stdout"] == "once\n"
     assert legacy.result(legacy.resume(first.id), number)["structuredContent"]["stdout"] == "once\n"
