@@ -9,7 +9,8 @@
 #include "tools/bridge_impl.h"
 #include "json/rpc.h"
 
-#define PIECE (64u << 10) /* bytes taken in a turn of the loop */
+#define PIECE (64u << 10)     /* bytes taken in a turn of the loop */
+#define KEEP_MAX (128u << 10) /* of a buffer that holds little */
 
 void bridge_conn_close(struct bridge_conn *c)
 {
@@ -68,6 +69,17 @@ static void update(struct bridge_conn *c)
 		bridge_conn_close(c);
 }
 
+/* What a long line or answer has grown is not counted once it is gone: it is given back. */
+static void shrink(struct buf *b)
+{
+	struct buf small = { .max = b->max };
+
+	if (b->cap <= KEEP_MAX || b->len >= b->cap / 4 || buf_append(&small, b->data, b->len) < 0)
+		return;
+	buf_done(b);
+	*b = small;
+}
+
 static int flush(struct bridge_conn *c)
 {
 	while (c->out.len > 0) {
@@ -78,6 +90,7 @@ static int flush(struct bridge_conn *c)
 		buf_drop(&c->out, (size_t)n);
 		c->b->out -= (size_t)n;
 	}
+	shrink(&c->out);
 	return 0;
 }
 
@@ -90,8 +103,9 @@ void bridge_conn_say(struct bridge_conn *c, struct buf *line)
 	c->b->out += c->out.len - before;
 }
 
-/* The first line that is whole; false: there is none. A search begins where the last one ended. */
-static bool find_line(struct bridge_conn *c, size_t *ret_n)
+/* The first line from `at` on that is whole; false: there is none. A search begins where the last
+ * one ended. */
+static bool find_line(struct bridge_conn *c, size_t at, size_t *ret_n)
 {
 	const char *end =
 		has_line(c) ? memchr(c->in.data + c->seen, '\n', c->in.len - c->seen) : NULL;
@@ -100,7 +114,7 @@ static bool find_line(struct bridge_conn *c, size_t *ret_n)
 		c->seen = c->in.len;
 		return false;
 	}
-	*ret_n = (size_t)(end - c->in.data);
+	*ret_n = (size_t)(end - c->in.data) - at;
 	return true;
 }
 
@@ -112,17 +126,21 @@ static void drop_input(struct bridge_conn *c)
 	c->is_bad = true;
 }
 
+/* Dropped together: a piece may be nothing but ends of lines. */
 static void take_lines(struct bridge_conn *c)
 {
-	size_t n;
+	size_t at = 0, n;
 
-	while (may_take(c) && find_line(c, &n)) {
+	while (may_take(c) && find_line(c, at, &n)) {
 		if (n > 0)
-			bridge_take(c, c->in.data, n);
-		buf_drop(&c->in, n + 1);
-		c->b->waiting -= n + 1;
-		c->seen = 0;
+			bridge_take(c, c->in.data + at, n);
+		at += n + 1;
+		c->seen = at;
 	}
+	buf_drop(&c->in, at);
+	c->b->waiting -= at;
+	c->seen -= at;
+	shrink(&c->in);
 	if (c->is_bad)
 		drop_input(c);
 }
