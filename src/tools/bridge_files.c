@@ -10,7 +10,8 @@
 #include "spec/guest.h"
 #include "tools/bridge_impl.h"
 
-#define WRITING_MAX 16u
+#define WRITING_MAX 16u   /* boxes at a time that have files already, */
+#define FIRST_MAX 32u     /* and that have none */
 #define PATIENCE_MS 5000u /* of who waits for the first ones */
 #define PLACE GUEST_TOOLS_DIR "/tools"
 #define NEW GUEST_TOOLS_DIR "/.new"
@@ -38,6 +39,7 @@ struct waiter {
 	void *user;
 };
 
+static void begin(struct bridge *b);
 static void start_step(struct bridge *b);
 
 static void tell_waiters(struct bridge *b)
@@ -101,12 +103,21 @@ static int make(struct bridges *all, const char *grant)
 
 /* ---- putting them there ---- */
 
-/* When servers change, all boxes want others: a few at a time. A new one does not wait. */
+/* When servers change, all boxes want others, and after a restart all want theirs: a few at a time,
+ * and those that have none before the others. */
+static bool may_write(const struct bridge *b)
+{
+	return !b->is_writing && !b->is_failed && b->version != b->all->version &&
+	       b->all->n_writing < (b->version == 0 ? FIRST_MAX : WRITING_MAX);
+}
+
 static void go_on(struct bridges *all)
 {
+	if (all->is_closing)
+		return;
 	LIST_FOREACH (&all->all, b, struct bridge, node)
-		if (all->n_writing < WRITING_MAX && b->version != 0)
-			bridge_files_want(b);
+		if (may_write(b))
+			begin(b);
 }
 
 static void stop(struct bridge *b)
@@ -134,17 +145,24 @@ static void on_done(void *user, uint64_t count)
 	next_step(user);
 }
 
+/* The box may be full, or gone: it is tried again when it is reached again. */
+static void give_up(struct bridge *b, const char *why)
+{
+	b->op = NULL;
+	b->is_failed = true;
+	log_warn("tools", "sandbox %s has no files for its tools: %s", bridge_sandbox(b), why);
+	stop(b);
+}
+
 static void on_failed(void *user, const struct err *err)
 {
 	struct bridge *b = user;
+	struct bridges *all = b->all;
 
 	if (steps[b->step].may_fail && err->code != EPIPE)
 		return next_step(b);
-	b->op = NULL;
-	/* The box may be full, or gone: it is tried again when it is reached again. */
-	log_warn("tools", "sandbox %s has no files for its tools: %s", bridge_sandbox(b),
-		 err->text);
-	stop(b);
+	give_up(b, err->text);
+	go_on(all);
 }
 
 static void on_room(void *user)
@@ -179,29 +197,31 @@ static void start_step(struct bridge *b)
 	struct sandbox *sb = sandboxes_find(b->all->deps.sandboxes, bridge_sandbox(b), NULL);
 	struct err err = { EPIPE, "the sandbox is gone" };
 
-	if (!sb || file_start(sb, &f, &ops, b, &b->op, &err) < 0) {
-		b->op = NULL;
-		return on_failed(b, &(struct err){ EPIPE, "the sandbox stands still" });
-	}
+	if (!sb || file_start(sb, &f, &ops, b, &b->op, &err) < 0)
+		return give_up(b, err.text);
 	if (s->op == FILE_TAR_PUT)
 		on_room(b);
 }
 
-void bridge_files_want(struct bridge *b)
+static void begin(struct bridge *b)
 {
 	struct bridges *all = b->all;
 
-	if (b->is_writing || b->version == all->version ||
-	    (b->version != 0 && all->n_writing >= WRITING_MAX))
-		return;
 	b->is_writing = true;
 	all->n_writing++;
 	b->wanted = all->version;
 	b->step = b->sent = 0;
 	if (make(all, b->grant) < 0 ||
 	    buf_append(&b->tar, all->made.tar->data, all->made.tar->len) < 0)
-		return on_failed(b, &(struct err){ EPIPE, "out of memory" });
+		return give_up(b, "out of memory");
 	start_step(b);
+}
+
+void bridge_files_want(struct bridge *b)
+{
+	b->is_failed = false;
+	if (may_write(b))
+		begin(b);
 }
 
 /* ---- who waits for the first ones ---- */
@@ -213,7 +233,7 @@ static void on_patience(void *user)
 
 void bridge_files_wait(struct bridge *b, void (*done)(void *user), void *user)
 {
-	struct waiter *w = b->is_writing && b->version == 0 ? calloc(1, sizeof(*w)) : NULL;
+	struct waiter *w = b->version == 0 && !b->is_failed ? calloc(1, sizeof(*w)) : NULL;
 
 	if (!w)
 		return done(user);
@@ -229,4 +249,5 @@ void bridge_files_end(struct bridge *b)
 	file_cancel(b->op);
 	b->op = NULL;
 	stop(b);
+	go_on(b->all);
 }

@@ -54,7 +54,7 @@ struct bridge { /* of one sandbox */
 	struct file_op *op; /* borrowed: under way */
 	struct buf tar;     /* owned, while it is sent */
 	size_t step, sent;
-	bool is_writing;
+	bool is_writing, is_failed;
 	uint64_t version, wanted;    /* that the box has; that it should have */
 	struct list waiters;         /* owned: who wants to hear of the first ones */
 	struct loop_timer *patience; /* owned: with waiters */

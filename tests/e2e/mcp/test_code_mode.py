@@ -136,6 +136,20 @@ def test_files_follow_what_servers_offer(world):
         assert says(python(box, "from holt_tools.second import grown\nprint(grown())")) == "grown{}\n"
 
 
+def test_every_box_of_many_follows():
+    """More than are written to at a time."""
+    with World() as world:
+        world.wait_for_tools()
+        boxes = [world.api.sandbox("bash", tools=["fake"]) for _ in range(36)]
+        assert all("echo.py" in says(box.run("ls /holt/tools/fake")) for box in boxes)
+        assert says(boxes[0].run("holt-call fake.grow")) == "grown\n"
+        boxes.pop().delete().must(204)
+        for box in boxes:
+            until(lambda: box.run("ls /holt/tools/fake/grown.py")["exitCode"] == 0, what="the new tool's file")
+        for box in boxes:
+            box.delete().must(204)
+
+
 @contextlib.contextmanager
 def sandbox(world, template="bash", **fields):
     made = world.api.sandbox(template, **fields)
