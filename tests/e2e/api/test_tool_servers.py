@@ -44,6 +44,7 @@ def tooled():
         "unset": {"command": "x", "env": {"KEY": "${NOBODY_SETS_THIS}"}},
         "dying": hosted(daemon, "--die-at-start"),
         "off": {"command": "x", "disabled": True},
+        "asking": hosted(daemon, elicitation="ask", sampling="ask", tools={"allow": ["ask", "samp*"]}),
     })
     with daemon:
         yield daemon
@@ -96,7 +97,7 @@ def key_of(api, owner, role="user"):
 
 def test_each_row_says_how_it_does(tools):
     assert [one["name"] for one in tools.get("/tools/servers").json["items"]] == [
-        "near", "boxed", "wrong", "unset", "dying", "off"]
+        "near", "boxed", "wrong", "unset", "dying", "off", "asking"]
     near = server(tools, "near")
     assert (near["transport"], near["place"], near["program"], near["era"]) == ("stdio", "host", "faulty", "legacy")
     assert near["error"] is None and near["tools"] == 15
@@ -277,6 +278,22 @@ def test_a_token_of_one_sandbox_neither_calls_nor_decides(tools):
     tools.post(f"/approvals/{one}", {"decision": "deny"}).must(204)
     answer().error(403)
     box.delete().must(204)
+
+
+def test_what_a_server_asks_is_answered_by_an_admin(tools, tooled):
+    ann = key_of(tools, "tools-ann")
+    until(lambda: server(tools, "asking")["status"] == "ready", what="the server")
+    answer = later(lambda: call(ann, "asking", "ask"))
+    one = waiting(tools, "")
+    assert (one["server"], one["method"], one["arguments"]["message"]) == ("asking", "elicitation/create", "Who are you?")
+    assert ann.get("/approvals").json["items"] == []
+    assert "wants an answer" in tools.post(f"/approvals/{one['id']}", {"decision": "allow"}).error(400, field="content")
+    Cli(tooled).must("approvals", "allow", one["id"], "--content", '{"name": "Ada"}')
+    assert json.loads(said(answer())) == {"action": "accept", "content": {"name": "Ada"}}
+    answer = later(lambda: call(ann, "asking", "sample"))
+    message = {"role": "assistant", "content": {"type": "text", "text": "yes"}, "model": "none"}
+    tools.post(f"/approvals/{waiting(tools, '')['id']}", {"decision": "allow", "content": message}).must(204)
+    assert json.loads(said(answer())) == message
 
 
 def test_who_waits_too_long_has_a_no(tools):
