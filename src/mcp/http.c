@@ -426,7 +426,7 @@ static void open_stream(struct api_call *c, struct mcp_server *s, struct mcp_ses
 
 	if (last) {
 		t = mcp_session_stream(n, last, &seen);
-		if (!t)
+		if (!t || !mcp_stream_has(t, seen))
 			return no(c, 400, "what comes behind this event is not kept any more");
 	} else if (t && t->http) {
 		return no(c, 409, "this session has such a stream already");

@@ -42,7 +42,6 @@ struct mcp_stream {
 	struct call_stream *watch;   /* of the connection; NULL: none */
 	uint32_t number;             /* in its session: the first part of event ids */
 	uint64_t n_events;           /* so many were sent: the second part */
-	uint64_t first_kept;         /* of n_events: those before are gone */
 	struct list events;          /* struct mcp_event: kept for replay; legacy */
 	size_t kept;                 /* bytes of these */
 	unsigned n_open;             /* requests that are not answered yet */
@@ -144,6 +143,8 @@ void mcp_stream_send(struct mcp_stream *t, const char *text, size_t n);
  * kept. */
 void mcp_stream_answer(struct mcp_stream *t, const char *text, size_t n, long code);
 void mcp_stream_drop(struct mcp_stream *t); /* one of its requests gets no answer */
+/* Whether its answer can be told, again or yet, to who has seen events up to `seen`. */
+bool mcp_stream_has(const struct mcp_stream *t, uint64_t seen);
 /* The client is back, on another connection, and has seen events up to `seen`. */
 void mcp_stream_resume(struct mcp_stream *t, struct http_request *http, struct call_stream *watch,
 		       uint64_t seen);

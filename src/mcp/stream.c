@@ -37,7 +37,6 @@ static void forget_events(struct mcp_stream *t)
 	if (t->session)
 		t->session->kept -= t->kept;
 	t->server->kept -= t->kept;
-	t->first_kept = t->n_events;
 	t->kept = 0;
 }
 
@@ -46,31 +45,34 @@ static bool is_over(const struct mcp_stream *t)
 	return t->n_open == 0 && !t->is_common;
 }
 
+static bool has_room(const struct mcp_stream *t, size_t n)
+{
+	return t->session->kept + n <= MCP_KEPT_BYTES && t->server->kept + n <= MCP_KEPT_ALL;
+}
+
 /* The oldest that are answered give way first, and then what was said of this one. */
 static void make_room(struct mcp_stream *t, size_t n)
 {
 	struct mcp_session *s = t->session;
 
 	LIST_FOREACH (&s->streams, other, struct mcp_stream, node) {
-		if (s->kept + n <= MCP_KEPT_BYTES && t->server->kept + n <= MCP_KEPT_ALL)
+		if (has_room(t, n))
 			return;
 		if (other != t && is_over(other) && !other->http)
 			mcp_stream_free(other);
 	}
-	while (!list_is_empty(&t->events) &&
-	       (s->kept + n > MCP_KEPT_BYTES || t->server->kept + n > MCP_KEPT_ALL)) {
+	while (!list_is_empty(&t->events) && !has_room(t, n)) {
 		struct mcp_event *e = LIST_ENTRY(t->events.next, struct mcp_event, node);
 
 		list_remove(&e->node);
 		t->kept -= e->len;
 		s->kept -= e->len;
 		t->server->kept -= e->len;
-		t->first_kept = e->number + 1;
 		free(e);
 	}
 }
 
-/* Without room or memory it is not kept: whoever comes back is told that there is a gap. */
+/* Without room or memory it is not kept: see mcp_stream_has(). */
 static void keep(struct mcp_stream *t, uint64_t number, const char *text, size_t n)
 {
 	struct mcp_event *e;
@@ -78,12 +80,9 @@ static void keep(struct mcp_stream *t, uint64_t number, const char *text, size_t
 	if (!t->session)
 		return;
 	make_room(t, n);
-	e = t->session->kept + n <= MCP_KEPT_BYTES ? malloc(sizeof(*e) + n + 1) : NULL;
-	if (!e) {
-		forget_events(t);
-		t->first_kept = number + 1;
-		return;
-	}
+	e = has_room(t, n) ? malloc(sizeof(*e) + n + 1) : NULL;
+	if (!e)
+		return forget_events(t);
 	e->number = number;
 	e->len = n;
 	memcpy(e->text, text, n);
@@ -291,6 +290,11 @@ void mcp_stream_cut(struct mcp_stream *t)
 	end_client(t);
 	if (!t->session)
 		cancel_all(t);
+}
+
+bool mcp_stream_has(const struct mcp_stream *t, uint64_t seen)
+{
+	return !is_over(t) || !list_is_empty(&t->events) || seen >= t->n_events - 1;
 }
 
 void mcp_stream_resume(struct mcp_stream *t, struct http_request *http, struct call_stream *watch,

@@ -2,7 +2,7 @@
 import json
 
 from support.daemon import Daemon, until
-from support.mcp import Modern
+from support.mcp import Legacy, Modern
 
 STUBBORN = "trap 'touch /workspace/asked' TERM; touch /workspace/runs; while :; do sleep 0.2; done"
 
@@ -26,3 +26,17 @@ def test_the_daemon_ends_while_a_call_is_being_cancelled():
         daemon.stop()
         assert daemon.complaints() == []
         daemon.start()
+
+
+def test_who_comes_back_for_an_answer_that_was_too_long_to_keep_is_told():
+    with Daemon("--mcp-output", "1M") as daemon:
+        legacy = Legacy(daemon).initialize()
+        number, reply = legacy.begin("tools/call", {"name": "exec", "_meta": {"progressToken": "p"}, "arguments": {
+            "command": "sleep 2; head -c 700000 /dev/zero | tr '\\0' x"}})
+        first = next(reply.events)
+        assert len(legacy.result(reply, number)["structuredContent"]["stdout"]) == 700000
+        last = reply.last_id
+        assert legacy.resume(first.id).status == 400
+        assert list(legacy.resume(last).messages()) == []  # it has seen all there was
+        assert legacy.call("ping") == {}
+        legacy.end()
