@@ -39,14 +39,26 @@ bool mcp_task_room(const struct mcp_request *q)
 
 /* ---- its life ---- */
 
+/* It has ended: what it was asked with may be much, and is not told any more. */
+static void release(struct mcp_task *k)
+{
+	list_init(&k->t.asks);
+	k->t.raw = k->t.answers = (struct jv){ NULL };
+	k->answers_doc = jv_free(k->answers_doc);
+	k->doc = jv_free(k->doc);
+	k->arena = arena_free(k->arena);
+}
+
 static void set_status(struct mcp_task *k, enum task_status to)
 {
 	uint64_t now = clock_now_ms();
 
 	k->status = to;
 	k->updated_ms = clock_wall_ms();
-	if (to != TASK_WORKING && to != TASK_INPUT)
+	if (to != TASK_WORKING && to != TASK_INPUT) {
 		k->expires_ms = now + MCP_TASK_KEEP_MS;
+		release(k);
+	}
 	mcp_task_tell(k);
 }
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "auth/principal.h"
+#include "auth/scope.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -120,12 +122,17 @@ static bool split(const struct mcp_request *q, const char *id, char box[ID_LEN +
 }
 
 /* The id that is meant; NULL: answered. */
-static const char *begin(struct mcp_request *q)
+static const char *begin(struct mcp_request *q, enum scope scope)
 {
 	const char *id = jv_text(jv_get(q->params, "taskId"));
+	struct err err = { 0 };
 
 	if (!(q->client & MCP_CLIENT_TASKS)) {
 		mcp_fail_client(q, MCP_CLIENT_TASKS);
+		return NULL;
+	}
+	if (principal_check(&q->who, scope, &err) < 0) {
+		mcp_fail(q, RPC_PARAMS, "%s", err.text);
 		return NULL;
 	}
 	if (!id)
@@ -241,7 +248,7 @@ static void past_end(struct mcp_request *q, const char *id)
 
 void mcp_tasks_get(struct mcp_request *q)
 {
-	const char *id = begin(q);
+	const char *id = begin(q, SCOPE_SANDBOX_READ);
 	struct mcp_task *k = id ? find(q, id) : NULL;
 
 	if (!id)
@@ -254,7 +261,7 @@ void mcp_tasks_get(struct mcp_request *q)
 
 void mcp_tasks_update(struct mcp_request *q)
 {
-	const char *id = begin(q);
+	const char *id = begin(q, SCOPE_EXEC);
 	struct mcp_task *k = id ? find(q, id) : NULL;
 	struct jv answers;
 
@@ -272,7 +279,7 @@ void mcp_tasks_update(struct mcp_request *q)
 
 void mcp_tasks_cancel(struct mcp_request *q)
 {
-	const char *id = begin(q);
+	const char *id = begin(q, SCOPE_EXEC);
 	struct mcp_task *k = id ? find(q, id) : NULL;
 
 	if (!id)

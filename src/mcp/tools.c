@@ -205,6 +205,12 @@ static void start(struct mcp_request *q, const struct tool *tool, struct jv argu
 	tools_call(t, tool, arguments);
 }
 
+/* Those of the legacy era have no words for a task, whatever they declare. */
+static bool knows_tasks(const struct mcp_request *q)
+{
+	return q->era == MCP_MODERN && q->client & MCP_CLIENT_TASKS;
+}
+
 void mcp_tools_call(struct mcp_request *q)
 {
 	const char *name = jv_text(jv_get(q->params, "name"));
@@ -218,9 +224,9 @@ void mcp_tools_call(struct mcp_request *q)
 	tool = tools_find(q->server->deps.tools, is_bound(q), name);
 	if (!tool)
 		return mcp_fail(q, RPC_PARAMS, "Unknown tool: %.128s", name);
-	if (q->client & MCP_CLIENT_TASKS && tool->flags & TOOL_LONG && mcp_task_room(q))
+	if (knows_tasks(q) && tool->flags & TOOL_LONG && mcp_task_room(q))
 		return mcp_task_start(q, tool, arguments);
-	if (tool->flags & TOOL_TASK_ONLY && !(q->client & MCP_CLIENT_TASKS))
+	if (tool->flags & TOOL_TASK_ONLY && !knows_tasks(q))
 		return mcp_fail_client(q, MCP_CLIENT_TASKS);
 	start(q, tool, arguments);
 }

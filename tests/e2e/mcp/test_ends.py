@@ -1,8 +1,10 @@
 """What ends while it is being ended: calls, streams and the daemon itself."""
 import json
 
+import pytest
+
 from support.daemon import Daemon, until
-from support.mcp import Legacy, Modern
+from support.mcp import TASKS, Legacy, Modern, RpcError
 
 STUBBORN = "trap 'touch /workspace/asked' TERM; touch /workspace/runs; while :; do sleep 0.2; done"
 
@@ -40,3 +42,25 @@ def test_who_comes_back_for_an_answer_that_was_too_long_to_keep_is_told():
         assert list(legacy.resume(last).messages()) == []  # it has seen all there was
         assert legacy.call("ping") == {}
         legacy.end()
+
+
+def test_a_client_of_the_legacy_era_is_given_no_task_whatever_it_declares(daemon):
+    legacy = Legacy(daemon, client={"extensions": {TASKS: {}}}).initialize()
+    legacy.tool("exec", command="true")  # a sandbox that is yet to be made may take its time
+    assert legacy.tool("exec", command="sleep 4; echo waited")["structuredContent"]["stdout"] == "waited\n"
+    legacy.end()
+
+
+def test_a_key_that_may_only_look_ends_no_task(daemon, api):
+    def peer(role):
+        made = api.post("/keys", {"name": role, "role": role, "owner": "of-tasks"}).must(201).json["key"]
+        return Modern(daemon, key=made, client={"extensions": {TASKS: {}}})
+    user, viewer = peer("user"), peer("viewer")
+    task = user.tool("exec", command="sleep 600", timeout_ms=600_000)["taskId"]
+    assert viewer.call("tasks/get", {"taskId": task})["status"] == "working"
+    for method, more in (("tasks/cancel", {}), ("tasks/update", {"inputResponses": {}})):
+        with pytest.raises(RpcError):
+            viewer.call(method, {"taskId": task, **more})
+    assert user.call("tasks/get", {"taskId": task})["status"] == "working"
+    user.call("tasks/cancel", {"taskId": task})
+    until(lambda: user.call("tasks/get", {"taskId": task})["status"] == "cancelled", what="its end")
