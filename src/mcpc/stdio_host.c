@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,52 +280,57 @@ static const char *find_program(struct host *h, const char *name)
 	return NULL;
 }
 
-/* A session of its own, so a group too: what it starts is ended with it. */
-static int set_attributes(posix_spawnattr_t *attr)
-{
-	sigset_t none, all;
-	int e;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	e = posix_spawnattr_setsigmask(attr, &none);
-	if (!e)
-		e = posix_spawnattr_setsigdefault(attr, &all);
-	if (!e)
-		e = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-							   POSIX_SPAWN_SETSID);
-	return e;
-}
-
 struct start {
 	const char *path, *cwd;
 	char **argv, **env;
 	int fds[3]; /* its input, output and errors: above 2 */
 };
 
+/* In the child, which has one thread of many: nothing but system calls. Its session is its own, so
+ * its group too: what it starts is ended with it. It does not outlive us, however we end. */
+static int become(const struct start *st, pid_t parent)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		(void)sigaction(i, &standard, NULL); /* some cannot be changed, nor were they */
+	(void)sigemptyset(&none);
+	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 || setsid() < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return errno;
+	if (getppid() != parent)
+		return ESRCH;
+	for (int i = 0; i < 3; i++)
+		if (dup2(st->fds[i], i) < 0)
+			return errno;
+	if (chdir(st->cwd) < 0)
+		return errno;
+	(void)execve(st->path, st->argv, st->env);
+	return errno;
+}
+
 static int spawn(const struct start *st, pid_t *ret)
 {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	int e = posix_spawn_file_actions_init(&files);
+	int ends[2], e = 0;
+	pid_t pid, parent = getpid();
 
-	if (e)
-		return -e;
-	e = posix_spawnattr_init(&attr);
-	if (e) {
-		(void)posix_spawn_file_actions_destroy(&files);
-		return -e;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		e = become(st, parent);
+		(void)!write(ends[1], &e, sizeof(e));
+		_exit(127);
 	}
-	for (int i = 0; i < 3 && !e; i++)
-		e = posix_spawn_file_actions_adddup2(&files, st->fds[i], i);
-	if (!e)
-		e = posix_spawn_file_actions_addchdir_np(&files, st->cwd);
-	if (!e)
-		e = set_attributes(&attr);
-	if (!e)
-		e = posix_spawn(ret, st->path, &files, &attr, st->argv, st->env);
-	(void)posix_spawnattr_destroy(&attr);
-	(void)posix_spawn_file_actions_destroy(&files);
+	if (pid < 0)
+		e = errno;
+	(void)close(ends[1]);
+	/* The end without a word is the program's beginning. */
+	if (pid > 0 && TEMP_FAILURE_RETRY(read(ends[0], &e, sizeof(e))) > 0)
+		(void)TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+	(void)close(ends[0]);
+	*ret = pid;
 	return -e;
 }
 

@@ -341,20 +341,25 @@ def alive(marker):
 
 def test_servers_end_with_the_daemon_and_begin_with_it():
     daemon = Daemon()
-    configure(daemon, {"near": hosted(daemon), "boxed": BOXED})
     marker = str(daemon.dir / "mcp-server")
+    configure(daemon, {"near": hosted(daemon), "boxed": BOXED, "deaf": {  # never looks at its input
+        "command": "/usr/bin/python3", "args": ["-c", "import time; time.sleep(900)", marker + ".deaf"], "host": True}})
+
+    def ready():
+        return all(one["status"] == "ready" for one in daemon.api.get("/tools/servers").json["items"]
+                   if one["name"] != "deaf") and alive(marker + ".deaf")
     with daemon:
-        until(lambda: all(one["status"] == "ready" for one in daemon.api.get("/tools/servers").json["items"]))
+        until(ready)
         assert alive(marker)
         daemon.stop()
         assert alive(marker) == []
         daemon.start()
-        until(lambda: all(one["status"] == "ready" for one in daemon.api.get("/tools/servers").json["items"]))
+        until(ready)
         daemon.kill("daemon")  # without a word to anybody
         daemon.wait_ended()
         until(lambda: alive(marker) == [], what="the end of its servers")
         daemon.start()
-        until(lambda: all(one["status"] == "ready" for one in daemon.api.get("/tools/servers").json["items"]))
+        until(ready)
         boxes = until(lambda: [one for one in daemon.api.get("/sandboxes?metadata.holt.mcp=boxed").json["items"]])
         assert len(boxes) == 1  # that of before is gone
         assert said(call(daemon.api, "boxed", "echo", text="there")) == "there"
