@@ -7,6 +7,7 @@
 
 #include "auth/principal.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "loop/loop.h"
@@ -15,7 +16,9 @@
 #include "sandbox/files.h"
 
 #define SUBS_MAX 4096u /* of all clients */
-#define TELL_MS 200u   /* a program that writes all the time is told of so often */
+#define SWEEP_MANY 64u
+#define SWEEP_MS 1000u
+#define TELL_MS 200u /* a program that writes all the time is told of so often */
 
 struct dir_watch {
 	struct list node;   /* in the server's watched_dirs */
@@ -240,7 +243,24 @@ static void look_failed(void *user, const struct err *err)
 
 /* ---- who wants it ---- */
 
-/* The same owner's, if there is one. Those that nobody wants any more are let go on the way. */
+/* Those that nobody wants any more are let go; of many now and then, since it is much to look at.
+ */
+static void sweep(struct mcp_server *s)
+{
+	uint64_t now = clock_now_ms();
+	size_t n = 0;
+
+	LIST_FOREACH (&s->watches, w, struct box_sub, node)
+		n++;
+	if (n > SWEEP_MANY && now - s->swept_ms < SWEEP_MS)
+		return;
+	s->swept_ms = now;
+	LIST_FOREACH (&s->watches, w, struct box_sub, node)
+		if (!is_wanted(w))
+			(void)sub_free(w);
+}
+
+/* The same owner's, if there is one. */
 static struct box_sub *find_sub(struct mcp_server *s, const char *owner, const char *uri,
 				size_t *ret_count)
 {
@@ -248,10 +268,6 @@ static struct box_sub *find_sub(struct mcp_server *s, const char *owner, const c
 
 	*ret_count = 0;
 	LIST_FOREACH (&s->watches, w, struct box_sub, node) {
-		if (!is_wanted(w)) {
-			(void)sub_free(w);
-			continue;
-		}
 		++*ret_count;
 		if (strcmp(w->owner, owner) == 0 && strcmp(w->uri, uri) == 0)
 			found = w;
@@ -305,6 +321,7 @@ int mcp_box_watch(struct mcp_request *q, const char *uri, struct mcp_wait *wait,
 		sb = mcp_box_find(q->server, &q->who, q->box_id, at.id);
 	if (!sb)
 		return err_set(err, ENOENT, "there is no such sandbox");
+	sweep(q->server);
 	w = find_sub(q->server, q->who.owner, uri, &count);
 	if (!w && count >= SUBS_MAX)
 		return err_set(err, EAGAIN, "too much is watched");

@@ -262,6 +262,25 @@ bool mcp_request_has(const struct mcp_request *q, const char *uri)
 	return false;
 }
 
+/* Each change looks at all of them. */
+bool mcp_may_subscribe(const struct mcp_request *q, size_t more)
+{
+	const struct mcp_server *s = q->server;
+	size_t n = more;
+
+	LIST_FOREACH (&s->sessions, it, struct mcp_session, node)
+		n += strcmp(it->owner, q->who.owner) == 0 ? it->n_uris : 0;
+	LIST_FOREACH (&s->requests, it, struct mcp_request, node)
+		n += strcmp(it->who.owner, q->who.owner) == 0 ? it->n_uris : 0;
+	return n <= MCP_SUBSCRIPTIONS_OWNER_MAX;
+}
+
+static void refuse_more(struct mcp_request *q)
+{
+	mcp_fail(q, RPC_PARAMS, "too many subscriptions: %u at the most, of all your clients",
+		 MCP_SUBSCRIPTIONS_OWNER_MAX);
+}
+
 static void watching_cancelled(struct mcp_request *q)
 {
 	struct watching *g = q->work;
@@ -344,6 +363,8 @@ void mcp_resources_subscribe(struct mcp_request *q)
 
 	if (!kind_of_call(q, &uri))
 		return;
+	if (!mcp_may_subscribe(q, 1))
+		return refuse_more(q);
 	g = watching_create(q, 1, subscribed);
 	if (!g)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
@@ -365,8 +386,11 @@ void mcp_resources_unsubscribe(struct mcp_request *q)
 void mcp_watch_listed(struct mcp_request *q, void (*then)(struct mcp_request *q))
 {
 	struct jv uris = jv_get(jv_get(q->params, "notifications"), "resourceSubscriptions");
-	struct watching *g = watching_create(q, jv_len(uris), then);
+	struct watching *g;
 
+	if (!mcp_may_subscribe(q, jv_len(uris)))
+		return refuse_more(q);
+	g = watching_create(q, jv_len(uris), then);
 	if (!g)
 		return mcp_fail(q, RPC_INTERNAL, "out of memory");
 	JV_FOREACH (uris, it)

@@ -18,12 +18,13 @@ struct sse;
 #define MCP_SESSION_IDLE_MS 1800000u /* without a request or a stream */
 #define MCP_REQUESTS_MAX 256u        /* under way, of one session or of one owner without */
 #define MCP_SUBSCRIPTIONS_MAX 64u    /* of one session or stream */
-#define MCP_KEPT_STREAMS_MAX 16u     /* of one session, answered and kept for who comes back */
-#define MCP_KEPT_BYTES (1u << 20)    /* of one session */
-#define MCP_KEPT_ALL (64u << 20)     /* of all of them */
-#define MCP_ANSWER_WAIT_MS 1000u     /* until an answer in one piece becomes a stream */
-#define MCP_TTL_MS 60000u            /* how long lists are good for */
-#define MCP_STATE_MS 600000u         /* how long a client may take to answer what it was asked */
+#define MCP_SUBSCRIPTIONS_OWNER_MAX 1024u
+#define MCP_KEPT_STREAMS_MAX 16u  /* of one session, answered and kept for who comes back */
+#define MCP_KEPT_BYTES (1u << 20) /* of one session */
+#define MCP_KEPT_ALL (64u << 20)  /* of all of them */
+#define MCP_ANSWER_WAIT_MS 1000u  /* until an answer in one piece becomes a stream */
+#define MCP_TTL_MS 60000u         /* how long lists are good for */
+#define MCP_STATE_MS 600000u      /* how long a client may take to answer what it was asked */
 #define MCP_SESSION_ID_MAX 120u
 
 struct mcp_event { /* a message of a stream, kept */
@@ -85,6 +86,7 @@ struct mcp_server {
 	struct list loose;                 /* struct mcp_stream: of requests without a session */
 	struct list tasks;                 /* struct mcp_task, oldest first: task.h */
 	struct list watches, watched_dirs; /* of files in sandboxes: box_watch.c */
+	uint64_t swept_ms;                 /* when watches were last looked through */
 	size_t kept;
 	struct loop_timer *tick; /* owned */
 	struct buf out;          /* the message that is being written */
@@ -131,6 +133,8 @@ void mcp_wants_write(struct jw *w, unsigned wants);
  * or later, when all of it is watched that can be. */
 void mcp_watch_listed(struct mcp_request *q, void (*then)(struct mcp_request *q));
 bool mcp_request_has(const struct mcp_request *q, const char *uri); /* among its uris */
+/* Whether its owner may subscribe to so many more. */
+bool mcp_may_subscribe(const struct mcp_request *q, size_t more);
 
 /* ---- stream.c ---- */
 

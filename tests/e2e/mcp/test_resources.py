@@ -253,3 +253,22 @@ def test_directories_that_are_watched_are_bounded(daemon):
     assert codes[:20] == [{}] * 20 and codes[-1] == -32602
     peer.end()
     other.delete().must(204)
+
+
+def test_subscriptions_of_all_clients_of_an_owner_are_bounded(daemon, api):
+    keys = [api.post("/keys", {"name": owner, "role": "user", "owner": owner}).must(201).json["key"]
+            for owner in ("many-wishes", "few-wishes")]
+    peer, other = (Modern(daemon, key=key) for key in keys)
+    wishes = {"notifications": {"resourceSubscriptions": [f"skill://s{i}/SKILL.md" for i in range(64)]}}
+    open_ones = []
+    for _ in range(16):
+        _, reply = peer.begin("subscriptions/listen", wishes)
+        assert next(reply.messages())["method"] == "notifications/subscriptions/acknowledged"
+        open_ones.append(reply)
+    with pytest.raises(RpcError) as caught:
+        peer.call("subscriptions/listen", wishes)
+    assert caught.value.code == -32602
+    _, reply = other.begin("subscriptions/listen", wishes)
+    assert next(reply.messages())["method"] == "notifications/subscriptions/acknowledged"
+    for one in [*open_ones, reply]:
+        one.close()
