@@ -21,6 +21,20 @@ struct asked { /* arena: a question that was sent */
 
 /* ---- the modern era ---- */
 
+void mcp_asks_write(struct jw *w, const struct list *asks)
+{
+	jw_key(w, "inputRequests");
+	jw_object_begin(w);
+	LIST_FOREACH (asks, a, struct tool_ask, node) {
+		jw_key(w, a->key);
+		jw_object_begin(w);
+		jw_str_field(w, "method", a->method);
+		jw_raw_field(w, "params", a->params, strlen(a->params));
+		jw_object_end(w);
+	}
+	jw_object_end(w);
+}
+
 static void ask_by_result(struct mcp_request *q, const char *state)
 {
 	_cleanup_(buf_done) struct buf sealed = { 0 };
@@ -29,18 +43,8 @@ static void ask_by_result(struct mcp_request *q, const char *state)
 	if (mcp_state_seal(q, state, &sealed) < 0)
 		return mcp_fail(q, RPC_INTERNAL, "the state could not be sealed");
 	w = mcp_result_begin(q);
-	if (!list_is_empty(&q->asks)) {
-		jw_key(w, "inputRequests");
-		jw_object_begin(w);
-		LIST_FOREACH (&q->asks, a, struct tool_ask, node) {
-			jw_key(w, a->key);
-			jw_object_begin(w);
-			jw_str_field(w, "method", a->method);
-			jw_raw_field(w, "params", a->params, strlen(a->params));
-			jw_object_end(w);
-		}
-		jw_object_end(w);
-	}
+	if (!list_is_empty(&q->asks))
+		mcp_asks_write(w, &q->asks);
 	jw_str_field(w, "requestState", buf_str(&sealed));
 	mcp_result_end_as(q, "input_required");
 }

@@ -447,36 +447,38 @@ static void open_stream(struct api_call *c, struct mcp_server *s, struct mcp_ses
 	w->stream = t;
 }
 
-static void mcp_get(struct api_call *c)
+/* What only a session has: without its header there is nothing but POST here. NULL: answered. */
+static struct mcp_session *enter_session(struct api_call *c)
 {
-	struct mcp_server *s = c->api->deps.mcp;
-	struct mcp_session *n;
+	struct mcp_session *n = NULL;
 	char box_id[ID_LEN + 1];
 
 	if (!may_enter(c, box_id))
-		return;
+		return NULL;
 	if (!http_header(c->http, SESSION)) {
 		(void)http_header_add(c->http, "Allow", "POST");
-		return no(c, 405, "a stream belongs to a session");
+		no(c, 405, "this is a session's: initialize first");
+		return NULL;
 	}
+	return find_session(c, c->api->deps.mcp, box_id, &n) ? n : NULL;
+}
+
+static void mcp_get(struct api_call *c)
+{
+	struct mcp_session *n = enter_session(c);
+
+	if (!n)
+		return;
 	if (!call_accepts(c, "text/event-stream"))
 		return no(c, 406, "the answer is text/event-stream");
-	if (find_session(c, s, box_id, &n))
-		open_stream(c, s, n);
+	open_stream(c, n->server, n);
 }
 
 static void mcp_delete(struct api_call *c)
 {
-	struct mcp_session *n;
-	char box_id[ID_LEN + 1];
+	struct mcp_session *n = enter_session(c);
 
-	if (!may_enter(c, box_id))
-		return;
-	if (!http_header(c->http, SESSION)) {
-		(void)http_header_add(c->http, "Allow", "POST");
-		return no(c, 405, "what ends is a session");
-	}
-	if (!find_session(c, c->api->deps.mcp, box_id, &n))
+	if (!n)
 		return;
 	mcp_session_end(n);
 	call_reply_empty(c);

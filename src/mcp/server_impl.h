@@ -179,6 +179,8 @@ bool mcp_session_has(const struct mcp_session *n, const char *uri);
 
 /* ---- ask.c ---- */
 
+/* "inputRequests": what is asked, by key; struct tool_ask. */
+void mcp_asks_write(struct jw *w, const struct list *asks);
 /* An answer of a client to what it was asked. */
 void mcp_answered(struct mcp_session *n, const struct rpc_message *m);
 

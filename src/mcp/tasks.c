@@ -50,20 +50,6 @@ static void write_error(struct jw *w, const struct tool_call *t)
 	jw_object_end(w);
 }
 
-static void write_asks(struct jw *w, const struct tool_call *t)
-{
-	jw_key(w, "inputRequests");
-	jw_object_begin(w);
-	LIST_FOREACH (&t->asks, a, struct tool_ask, node) {
-		jw_key(w, a->key);
-		jw_object_begin(w);
-		jw_str_field(w, "method", a->method);
-		jw_raw_field(w, "params", a->params, strlen(a->params));
-		jw_object_end(w);
-	}
-	jw_object_end(w);
-}
-
 static void write_task(void *user, struct jw *w)
 {
 	const struct mcp_task *k = user;
@@ -74,7 +60,7 @@ static void write_task(void *user, struct jw *w)
 	else if (k->status == TASK_FAILED)
 		write_error(w, &k->t);
 	else if (k->status == TASK_INPUT)
-		write_asks(w, &k->t);
+		mcp_asks_write(w, &k->t.asks);
 }
 
 void mcp_task_tell(struct mcp_task *k)
