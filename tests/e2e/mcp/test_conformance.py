@@ -9,8 +9,7 @@ REVISIONS = (mcp.LEGACY, mcp.MODERN)
 
 # Never scored. The first is empty in this version of the suite; the others are extensions of authorization that this
 # client does not speak.
-UNSPOKEN = {"tasks-status-notifications", "auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce",
-            "auth/wif-jwt-bearer"}
+UNSPOKEN = {"tasks-status-notifications", "auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce"}
 SKILLS = ["sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory"]
 
 
