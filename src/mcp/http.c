@@ -480,7 +480,7 @@ static void mcp_delete(struct api_call *c)
 
 	if (!n)
 		return;
-	mcp_session_end(n);
+	mcp_session_end(n, &c->who);
 	call_reply_empty(c);
 }
 

@@ -166,7 +166,8 @@ int mcp_session_create(struct mcp_server *s, const struct principal *who, const 
 /* By its id, also of an earlier life of this process; NULL: there is none for this caller. */
 struct mcp_session *mcp_session_find(struct mcp_server *s, const char *id,
 				     const struct principal *who, const char *box_id);
-void mcp_session_end(struct mcp_session *n);    /* the client has said so: its sandbox ends, too */
+/* The client has said so: its sandbox ends, too, when he may do that. */
+void mcp_session_end(struct mcp_session *n, const struct principal *by);
 void mcp_session_forget(struct mcp_session *n); /* memory only */
 struct mcp_session *mcp_session_ref(struct mcp_session *n);
 void mcp_session_unref(struct mcp_session *n);

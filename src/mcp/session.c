@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/principal.h"
+#include "auth/scope.h"
 #include "base/clock.h"
 #include "base/encode.h"
 #include "base/err.h"
@@ -213,12 +215,14 @@ static void box_ended(void *user, struct sandbox *sb, const struct err *err)
 	(void)user, (void)sb, (void)err;
 }
 
-void mcp_session_end(struct mcp_session *n)
+void mcp_session_end(struct mcp_session *n, const struct principal *by)
 {
 	struct mcp_server *s = n->server;
-	struct sandbox *sb =
-		n->box_id[0] ? NULL : sandboxes_find(s->deps.sandboxes, n->home, n->owner);
+	struct sandbox *sb = NULL;
 
+	/* A key that may only look ends what it has looked through, and no more. */
+	if (n->box_id[0] == '\0' && principal_check(by, SCOPE_SANDBOX_WRITE, NULL) == 0)
+		sb = sandboxes_find(s->deps.sandboxes, n->home, n->owner);
 	/* More have ended than are remembered: they would be new ones, and empty. */
 	if (map_put(s->ended, n->id, strlen(n->id), s, NULL) == -E2BIG) {
 		(void)map_free(s->ended);

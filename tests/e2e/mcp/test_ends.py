@@ -51,11 +51,25 @@ def test_a_client_of_the_legacy_era_is_given_no_task_whatever_it_declares(daemon
     legacy.end()
 
 
+def keys(api, owner):
+    """Of one owner: one that may do things, and one that may only look."""
+    return [api.post("/keys", {"name": role, "role": role, "owner": owner}).must(201).json["key"]
+            for role in ("user", "viewer")]
+
+
+def test_a_key_that_may_only_look_ends_no_sandbox_with_a_session(daemon, api):
+    key, looks = keys(api, "of-sessions")
+    legacy, viewer = Legacy(daemon, key=key).initialize(), Legacy(daemon, key=looks)
+    box = legacy.tool("exec", command="true")["structuredContent"]["sandbox_id"]
+    viewer.session = legacy.session
+    assert viewer.end() == 204
+    assert legacy.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
+    assert api.get(f"/sandboxes/{box}").must(200).json["status"] == "running"
+    api.delete(f"/sandboxes/{box}").must(204)
+
+
 def test_a_key_that_may_only_look_ends_no_task(daemon, api):
-    def peer(role):
-        made = api.post("/keys", {"name": role, "role": role, "owner": "of-tasks"}).must(201).json["key"]
-        return Modern(daemon, key=made, client={"extensions": {TASKS: {}}})
-    user, viewer = peer("user"), peer("viewer")
+    user, viewer = (Modern(daemon, key=key, client={"extensions": {TASKS: {}}}) for key in keys(api, "of-tasks"))
     task = user.tool("exec", command="sleep 600", timeout_ms=600_000)["taskId"]
     assert viewer.call("tasks/get", {"taskId": task})["status"] == "working"
     for method, more in (("tasks/cancel", {}), ("tasks/update", {"inputResponses": {}})):
