@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support import mcp
+from support import machine, mcp
 from support.cli import Cli
 from support.daemon import Daemon, until
 
@@ -298,7 +298,7 @@ print(json.loads(f.readline())["result"]["content"][0]["text"])
 
 
 def test_a_line_without_an_end_is_refused_and_costs_no_memory(box, world):
-    before = world.memory() if hasattr(world, "memory") else None
+    before = machine.memory_of(world.parts()["daemon"])
     out = says(python(box, FLOOD + r"""
 def pour(s):
     try:
@@ -313,7 +313,8 @@ for s in many:
     threading.Thread(target=pour, args=(s,), daemon=True).start()
 print(all(b'"error"' in talk(s) for s in many))
 """))
-    assert before is None or world.memory() < before + (64 << 20)
+    grown = machine.memory_of(world.parts()["daemon"]) - before
+    assert grown < 400 << 20, grown  # of 900 MB that came; a sanitizer holds back what was freed
     assert out.splitlines() == ["the line is too long", "True"]
     assert says(box.run("holt-call fake.echo '{\"message\": \"well\"}'")) == "well\n"
 
