@@ -26,7 +26,7 @@ struct dir_watch {
 	char box[64];       /* whose it is */
 	struct file_op *op; /* owned; NULL: it has ended */
 	struct mcp_server *server;
-	size_t n_subs; /* it goes with the last */
+	struct list subs; /* struct box_sub; it goes with the last */
 	bool is_armed;
 };
 
@@ -39,6 +39,7 @@ struct box_sub {
 	char *uri;                /* owned */
 	struct file_op *look;     /* owned: what it is; NULL: known */
 	struct dir_watch *dir;    /* NULL: not known yet */
+	struct list dir_node;     /* in its subs */
 	const char *name;         /* in at.path: the entry of the directory; NULL: all of it */
 	struct list waiting;      /* struct mcp_wait: until it sees what happens */
 	struct loop_timer *timer; /* owned */
@@ -60,9 +61,18 @@ static bool is_wanted(const struct box_sub *w)
 	return false;
 }
 
-static void dir_leave(struct dir_watch *d)
+static void dir_enter(struct dir_watch *d, struct box_sub *w)
 {
-	if (!d || --d->n_subs > 0)
+	w->dir = d;
+	list_push_back(&d->subs, &w->dir_node);
+}
+
+static void dir_leave(struct box_sub *w)
+{
+	struct dir_watch *d = w->dir;
+
+	list_remove(&w->dir_node);
+	if (!d || !list_is_empty(&d->subs))
 		return;
 	list_remove(&d->node);
 	file_cancel(d->op);
@@ -76,7 +86,7 @@ static struct box_sub *sub_free(struct box_sub *w)
 		return NULL;
 	list_remove(&w->node);
 	file_cancel(w->look);
-	dir_leave(w->dir);
+	dir_leave(w);
 	(void)loop_timer_free(w->timer);
 	free(w->uri);
 	free(w);
@@ -112,8 +122,8 @@ static void event(void *user, enum guest_event what, const char *path)
 {
 	const struct dir_watch *d = user;
 
-	LIST_FOREACH (&d->server->watches, w, struct box_sub, node) {
-		if (w->dir != d || w->is_dirty ||
+	LIST_FOREACH (&d->subs, w, struct box_sub, dir_node) {
+		if (w->is_dirty ||
 		    (w->name && what != EVENT_OVERFLOW && strcmp(path, w->name) != 0))
 			continue;
 		w->is_dirty = true;
@@ -126,28 +136,24 @@ static void armed(void *user)
 	struct dir_watch *d = user;
 
 	d->is_armed = true;
-	LIST_FOREACH (&d->server->watches, w, struct box_sub, node)
-		if (w->dir == d)
-			settle(w, NULL);
+	LIST_FOREACH (&d->subs, w, struct box_sub, dir_node)
+		settle(w, NULL);
 }
 
 /* The sandbox has ended, or the directory is gone: whoever reads again learns of it. */
 static void watch_failed(void *user, const struct err *err)
 {
 	struct dir_watch *d = user;
-	struct mcp_server *s = d->server;
+	bool is_last = false;
 
 	d->op = NULL;
-	LIST_FOREACH (&s->watches, w, struct box_sub, node) {
-		if (w->dir != d)
-			continue;
+	while (!is_last) { /* it goes with the last */
+		struct box_sub *w = LIST_ENTRY(d->subs.next, struct box_sub, dir_node);
+
+		is_last = d->subs.next == d->subs.prev;
 		if (d->is_armed)
-			mcp_server_updated(s, w->owner, w->uri);
+			mcp_server_updated(d->server, w->owner, w->uri);
 		settle(w, err);
-		if (d->n_subs == 1) { /* it goes with this one */
-			(void)sub_free(w);
-			return;
-		}
 		(void)sub_free(w);
 	}
 }
@@ -174,9 +180,9 @@ static int make_dir(struct box_sub *w, const char *path, struct err *err)
 	if (!d)
 		return err_set(err, sb ? ENOMEM : ENOENT, "the sandbox has ended");
 	list_init(&d->node);
+	list_init(&d->subs);
 	d->server = w->server;
-	d->n_subs = 1;
-	w->dir = d;
+	dir_enter(d, w);
 	d->path = str_dup(str_of(path));
 	(void)str_copy(d->box, sizeof(d->box), w->at.id);
 	if (!d->path)
@@ -200,8 +206,7 @@ static void join(struct box_sub *w)
 	}
 	d = find_dir(w->server, w->at.id, path);
 	if (d) {
-		w->dir = d;
-		d->n_subs++;
+		dir_enter(d, w);
 		if (d->is_armed)
 			settle(w, NULL);
 	} else if (make_dir(w, path, &err) < 0) {
@@ -288,6 +293,7 @@ static int make_sub(struct mcp_request *q, struct sandbox *sb, const struct mcp_
 	if (!w)
 		return err_sys(err, ENOMEM, "watch");
 	list_init(&w->node);
+	list_init(&w->dir_node);
 	list_init(&w->waiting);
 	w->server = q->server;
 	w->at = *at;
