@@ -26,7 +26,9 @@ static struct mcpc_servers *servers_of(const struct api_call *c)
 struct listing {
 	struct api_call *call;
 	struct jw *w;
-	int detail; /* enum mcpc_detail */
+	int detail;                 /* enum mcpc_detail */
+	const char *query, *server; /* server NULL: of all */
+	uint64_t limit;
 };
 
 static void reply_items(struct api_call *c, struct listing *l, void (*each)(struct listing *l))
@@ -106,21 +108,17 @@ static bool write_tool(void *user, const struct mcpc_tool *tool)
 
 static void each_tool(struct listing *l)
 {
-	const char *query = "", *server = NULL;
-	uint64_t limit = LIST_USUAL;
-
-	if (call_query(l->call, "query", &query) && call_query(l->call, "server", &server) &&
-	    call_query_u64(l->call, "limit", &limit))
-		mcpc_servers_search(servers_of(l->call), server, query, (size_t)limit, write_tool,
-				    l);
+	mcpc_servers_search(servers_of(l->call), l->server, l->query, (size_t)l->limit, write_tool,
+			    l);
 }
 
 void api_tool_list(struct api_call *c)
 {
-	struct listing l = { .detail = MCPC_SUMMARY };
+	struct listing l = { .detail = MCPC_SUMMARY, .query = "", .limit = LIST_USUAL };
 	const char *detail = NULL;
 
-	if (!call_query(c, "detail", &detail))
+	if (!call_query(c, "detail", &detail) || !call_query(c, "query", &l.query) ||
+	    !call_query(c, "server", &l.server) || !call_query_u64(c, "limit", &l.limit))
 		return;
 	for (int i = 0; detail && mcpc_details[i]; i++)
 		if (strcmp(detail, mcpc_details[i]) == 0)

@@ -77,7 +77,7 @@ static void ask_by_request(struct mcp_request *q, const char *state)
 {
 	const char *kept = arena_strndup(q->arena, state, strlen(state));
 
-	if (!kept || !q->stream || !q->stream->takes_sse)
+	if (!kept || !q->stream || !q->stream->takes_sse || list_is_empty(&q->asks))
 		return mcp_fail(q, RPC_INTERNAL, "the client cannot be asked on this stream");
 	q->state = kept;
 	LIST_FOREACH (&q->asks, ask, struct tool_ask, node) {

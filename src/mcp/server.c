@@ -109,14 +109,18 @@ void mcp_cancel(struct mcp_request *q)
 		mcp_drop(q);
 }
 
-static unsigned under_way(const struct mcp_server *s, const struct mcp_call *c)
+/* Of its session, or of its owner's without one; and of all of its owner's together. */
+static bool is_too_much(const struct mcp_server *s, const struct mcp_call *c)
 {
-	unsigned n = 0;
+	unsigned like = 0, all = 0;
 
-	LIST_FOREACH (&s->requests, q, struct mcp_request, node)
-		n += c->session ? q->session == c->session
-				: !q->session && strcmp(q->who.owner, c->who->owner) == 0;
-	return n;
+	LIST_FOREACH (&s->requests, q, struct mcp_request, node) {
+		if (strcmp(q->who.owner, c->who->owner) != 0)
+			continue;
+		all++;
+		like += q->session == c->session;
+	}
+	return like >= MCP_REQUESTS_MAX || all >= MCP_REQUESTS_OWNER_MAX;
 }
 
 /* The caller's own sandbox: its session's, its key's, or that of its owner's tokens, whose name may
@@ -199,7 +203,7 @@ void mcp_begin(struct mcp_server *s, const struct mcp_call *c, struct jv_doc *do
 {
 	struct mcp_request *q;
 
-	if (under_way(s, c) >= MCP_REQUESTS_MAX) {
+	if (is_too_much(s, c)) {
 		refuse(s, c, m, RPC_INTERNAL, "too many requests are under way");
 		(void)jv_free(doc);
 		return;

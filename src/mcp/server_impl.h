@@ -17,6 +17,7 @@ struct sse;
 #define MCP_SESSIONS_OWNER_MAX 1024u /* of one owner */
 #define MCP_SESSION_IDLE_MS 1800000u /* without a request or a stream */
 #define MCP_REQUESTS_MAX 256u        /* under way, of one session or of one owner without */
+#define MCP_REQUESTS_OWNER_MAX 1024u /* of one owner */
 #define MCP_SUBSCRIPTIONS_MAX 64u    /* of one session or stream */
 #define MCP_SUBSCRIPTIONS_OWNER_MAX 1024u
 #define MCP_KEPT_STREAMS_MAX 16u  /* of one session, answered and kept for who comes back */

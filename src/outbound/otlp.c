@@ -20,12 +20,13 @@
 #define BACKOFF_MS 1000u
 #define TIMEOUT_MS 10000u
 #define ANSWER_MAX (64u << 10)
+#define HEADERS_MAX 8u
 #define BODY_MAX (4u << 20) /* a batch of the largest spans is half of it */
 
 struct otlp {
 	struct otlp_options o; /* without what was copied */
 	char *url;             /* owned, as the headers */
-	char *headers[COURIER_HEADERS_MAX + 1];
+	char *headers[HEADERS_MAX + 1];
 	struct tracer *tracer;    /* owned */
 	struct loop_timer *timer; /* owned: the next batch, or the next try; and of a flush */
 	struct buf body;          /* the batch on its way, or to be tried again */
@@ -285,9 +286,8 @@ static int take_headers(struct otlp *o, const char *text, struct err *err)
 		one = str_trim(one);
 		if (one.len == 0)
 			continue;
-		if (n == COURIER_HEADERS_MAX)
-			return err_set(err, EINVAL, "otlp_headers: at most %u",
-				       COURIER_HEADERS_MAX);
+		if (n == HEADERS_MAX)
+			return err_set(err, EINVAL, "otlp_headers: at most %u", HEADERS_MAX);
 		r = add_header(o, n++, one, err);
 	}
 	return r;

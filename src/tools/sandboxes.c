@@ -70,6 +70,11 @@ struct create_args {
 	struct jv_pairs env;
 };
 
+static void ended_unasked(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)user, (void)sb, (void)err;
+}
+
 static void made(void *user, struct sandbox *sb, const struct err *err)
 {
 	struct tool_call *t = user;
@@ -78,6 +83,10 @@ static void made(void *user, struct sandbox *sb, const struct err *err)
 	if (err)
 		return tool_fail_err(t, err);
 	sandbox_info(sb, &info);
+	if (t->is_cancelled && !info.is_existing) { /* nobody would know of it */
+		sandbox_delete(sb, "the call that made it was cancelled", ended_unasked, NULL);
+		return tool_fail(t, "cancelled");
+	}
 	tell_box(t, &info);
 }
 
