@@ -174,7 +174,7 @@ def test_the_oldest_output_gives_way_and_is_counted(box):
 def test_what_it_leaves_behind_is_flagged(box):
     value = box.run("sleep 60 >/dev/null 2>&1 & echo on")
     assert (value["leftovers"], value["stdout"]) == (True, "on\n")
-    assert box.run("pgrep -c sleep")["stdout"] == "1\n"
+    until(lambda: box.run("pgrep -c sleep")["stdout"] == "1\n", what="the program behind the shell")
 
 
 def test_many_at_once_in_one_sandbox_are_bounded(api):
