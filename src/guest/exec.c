@@ -128,6 +128,21 @@ static bool is_finished(const struct exec *x)
 	return true;
 }
 
+/* Bytes that wait in a pipe. */
+static uint64_t waiting_in(const struct exec *x, enum out_stream i)
+{
+	int n = 0;
+
+	return ioctl(x->streams[i].fd, FIONREAD, &n) < 0 ? 0 : (uint64_t)n;
+}
+
+/* There is no room for what may be there: where there is nothing, nothing is waited for. */
+static void look_without_room(struct exec *x, enum out_stream i)
+{
+	if (x->is_reaped && !x->is_waiting && !x->in.is_terminal && waiting_in(x, i) == 0)
+		x->drain[i] = 0;
+}
+
 /* Reads once. How many bytes; 0: nothing there, no room, or the end, at which the stream closes. */
 static size_t read_stream(struct exec *x, enum out_stream i)
 {
@@ -140,8 +155,10 @@ static size_t read_stream(struct exec *x, enum out_stream i)
 		to = out_space(&x->out, &n);
 		if (!to)
 			out_abandon(&x->out); /* no memory: flagged as truncated when more comes */
-		if (!to || n == 0)
+		if (!to || n == 0) {
+			look_without_room(x, i);
 			return 0;
+		}
 	}
 	r = read(x->streams[i].fd, to, n);
 	if (r < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -347,17 +364,16 @@ int exec_resize(struct exec *x, uint16_t rows, uint16_t cols)
 static void measure_drain(struct exec *x)
 {
 	for (int i = 0; i < OUT_STREAMS; i++) {
-		int n = 0;
+		uint64_t n;
 
 		if (x->streams[i].fd < 0)
 			continue;
-		if (!x->in.is_terminal && ioctl(x->streams[i].fd, FIONREAD, &n) < 0)
-			n = 0;
+		n = x->in.is_terminal ? TERMINAL_DRAIN : waiting_in(x, (enum out_stream)i);
 		/* At least one look where there is room for one: it finds the end where there is
 		 * nothing else. */
 		if (n == 0 && ring_room(&x->out.ring) > 0)
 			n = 1;
-		x->drain[i] = x->in.is_terminal ? TERMINAL_DRAIN : (uint64_t)n;
+		x->drain[i] = n;
 	}
 }
 
