@@ -2,11 +2,13 @@
  * bounds. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -374,6 +376,33 @@ static void run_uncredited(struct guest_rig *rig, uint32_t id, const char *scrip
 	record_done(&r);
 }
 
+/* The guest sees the end with the last bytes still in the pipe; they take the last of its room. */
+static void the_last_byte_of_the_window_holds_no_end_back(void **state)
+{
+	struct guest_exec e = record_script(
+		"head -c 98304 /dev/zero; kill -STOP $$; head -c 32768 /dev/zero; exit 0", "");
+	struct guest_rig *rig = *state;
+	struct record r = { 0 };
+	int status;
+
+	rig_exec(rig, 1, &e);
+	while (r.uncredited < 98304)
+		assert_false(record_frame(rig, 1, &r));
+	assert_int_equal(kill(rig->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(rig->pid, &status, WUNTRACED), rig->pid);
+	assert_true(WIFSTOPPED(status));
+	while (rig_is_running(r.pid)) { /* until it has stopped itself, that changes nothing */
+		(void)kill((pid_t)r.pid, SIGCONT);
+		(void)usleep(1000);
+	}
+	assert_int_equal(kill(rig->pid, SIGCONT), 0);
+	while (!record_frame(rig, 1, &r))
+		;
+	assert_int_equal(r.exit.flags, 0);
+	assert_int_equal(r.exit.output_bytes, GUEST_WINDOW);
+	record_done(&r);
+}
+
 static void more_output_than_is_kept_costs_the_oldest_theirs_and_no_end(void **state)
 {
 	const uint32_t n = GUEST_KEPT_BYTES / GUEST_WINDOW + 3;
@@ -477,6 +506,7 @@ int main(void)
 		WITH_GUEST(a_deadline_holds_while_nobody_is_connected),
 		WITH_GUEST(a_terminal_lives_on_and_can_be_resized),
 		WITH_GUEST(a_cancelled_execution_with_a_full_window_ends_for_the_next_client),
+		WITH_GUEST(the_last_byte_of_the_window_holds_no_end_back),
 		WITH_GUEST(more_output_than_is_kept_costs_the_oldest_theirs_and_no_end),
 		WITH_GUEST(too_many_unacknowledged_ends_are_refused),
 		cmocka_unit_test(a_failed_allocation_loses_no_end),
