@@ -54,3 +54,28 @@ int err_sys(struct err *err, int code, const char *fmt, ...)
 	store(err, code, text);
 	return -code;
 }
+
+int err_code(const struct err *err)
+{
+	return err ? err->code : 0;
+}
+
+int err_result(const struct err *err, int fallback)
+{
+	int code = err_code(err);
+
+	return -positive(code ? code : fallback);
+}
+
+int err_copy(struct err *err, const struct err *from)
+{
+	if (err && err != from)
+		*err = *from;
+	return -positive(from->code);
+}
+
+void err_clear(struct err *err)
+{
+	if (err)
+		*err = (struct err){ 0 };
+}

@@ -350,8 +350,7 @@ static int begin_member(struct tar_reader *t, const struct tar_header *h, struct
 	use_text(t->path, t->extra.path, t->extra.has_path);
 	r = member_type(h, t->path, &t->member.type, err);
 	if (r == -EPERM && t->skips_special) {
-		if (err)
-			err->code = 0;
+		err_clear(err);
 		t->skipped++;
 		memset(&t->extra, 0, offsetof(struct tar_extra, path));
 		return TAR_NEED; /* the state is still that of a header to come */

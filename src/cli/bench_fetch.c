@@ -223,7 +223,7 @@ int fetch_step(struct fetch *f, fetch_data_fn fn, void *user, struct err *err)
 						 : errno,
 			       "an answer");
 	used = fetch_feed(&f->answer, data, (size_t)n, fn, user);
-	if (used < 0 && err && err->code)
+	if (used < 0 && err_code(err))
 		return (int)used;
 	if (used < 0)
 		return err_sys(err, (int)used, "an answer");

@@ -119,7 +119,7 @@ static int race(struct bench *b, struct bench_row *row, struct tally *tallies, s
 	int theirs = ours ? best_workers(work_bwrap, tallies, err) : 0;
 
 	if (!ours || !theirs)
-		return err->code ? -err->code : -EIO;
+		return err_result(err, EIO);
 	for (int i = 0; i < ROUNDS; i++) {
 		double a, c;
 

@@ -83,7 +83,7 @@ static int hold_race(struct bench *b, struct bench_row *row, struct race *race, 
 	if (r == 0)
 		r = bench_pin(d.pid, race->server_cpu);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "keep the daemon on one processor");
+		return err_code(err) ? r : err_sys(err, r, "keep the daemon on one processor");
 	race->theirs =
 		(struct race_side){ .port = proxy.port, .pid = proxy.worker, .path = "/healthz" };
 	r = race_run(b, race, err);

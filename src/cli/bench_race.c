@@ -109,7 +109,7 @@ static int one_round(const struct race *race, struct race_side *s, double *ret_r
 	if (r == 0)
 		r = read_report(report.data, &requests, ret_rate, err);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "processor time of a server");
+		return err_code(err) ? r : err_sys(err, r, "processor time of a server");
 	if (samples_add(&s->rates, (uint64_t)*ret_rate) < 0 ||
 	    samples_add(&s->cpu_ns, (after - before) / requests) < 0)
 		return err_sys(err, ENOMEM, "samples");

@@ -149,7 +149,7 @@ static void explain(const struct client *c, const struct err *err, struct err *r
 	const char *url = c->config ? c->config->url : "";
 	bool has_key = c->config && c->config->api_key;
 
-	*ret = *err;
+	(void)err_copy(ret, err);
 	if (c->status == 0 && err->code == ECONNREFUSED)
 		(void)err_set(ret, err->code, "no daemon at %s: start one with 'holt serve'", url);
 	else if (c->status == 401 && !has_key)

@@ -212,7 +212,7 @@ static int run(struct client *c, void *args, int n, char **operands, struct err 
 		return err_set(err, EINVAL, "want the code, or a file with it");
 	r = n > 2 ? buf_puts(&code, operands[2]) : context_read_code(a->file, &code, err);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "code");
+		return err_code(err) ? r : err_sys(err, r, "code");
 	context_block_signals();
 	return context_run_code(c, a, operands[0], operands[1], &code, NULL, err);
 }

@@ -52,7 +52,7 @@ static int look_behind(struct client *c, const char *target, enum place_kind *re
 	if (r < 0 && r != -EBUSY)
 		return r;
 	*ret = r == 0 ? PLACE_FILE : PLACE_DIR;
-	*err = (struct err){ 0 };
+	err_clear(err);
 	return 0;
 }
 

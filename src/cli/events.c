@@ -149,7 +149,7 @@ static int follow(struct client *c, const char *target, struct printer *p, struc
 		memcpy(before, p->last, sizeof(before));
 		r = stream(c, target, p, &why);
 		if (!is_broken(r)) {
-			*err = why;
+			(void)err_copy(err, &why);
 			return r;
 		}
 		failures = strcmp(before, p->last) != 0 ? 0 : failures + 1;

@@ -178,6 +178,7 @@ static int in_foreground(struct client *c, const char *sandbox, struct exec_ask 
 				  .body = &body,
 				  .timeout_ms = ask->timeout_ms,
 				  .discard = c->json };
+	struct err why = { 0 };
 	int r, code;
 
 	ask->stream = true;
@@ -185,11 +186,13 @@ static int in_foreground(struct client *c, const char *sandbox, struct exec_ask 
 	if (r < 0)
 		return r;
 	remote_block_signals();
-	code = remote_run(&run, err);
+	code = remote_run(&run, &why);
 	if (code < 0 && run.id[0])
-		return err_set(err, err->code, "%.120s (it may run on: holt logs -f %s %s)",
-			       err->text, sandbox, run.id);
-	if (code < 0 || !c->json)
+		return err_set(err, why.code, "%.120s (it may run on: holt logs -f %s %s)",
+			       why.text, sandbox, run.id);
+	if (code < 0)
+		return err_copy(err, &why);
+	if (!c->json)
 		return code;
 	r = print_execution(c, sandbox, run.id, err);
 	return r < 0 ? r : code;

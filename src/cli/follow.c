@@ -170,7 +170,7 @@ static int lost(struct follow *f, int code, const struct err *why, struct err *e
 		       code == -EAGAIN || code == -EREMOTEIO;
 
 	if (!f->id[0] || !passing || f->failures >= RETRY_MAX) {
-		*err = *why;
+		(void)err_copy(err, why);
 		return code;
 	}
 	f->call = httpc_call_free(f->call);

@@ -281,7 +281,7 @@ static int run(struct client *c, void *args, int n, char **operands, struct err 
 	    url_parse(c->config->url, &url, NULL) < 0 || !url.loopback)
 		return r;
 	cli_say("no daemon at %s: one is started, and ends with this command", c->config->url);
-	*err = (struct err){ 0 };
+	err_clear(err);
 	return carry_private(err);
 }
 

@@ -181,7 +181,7 @@ static int serve_one(struct client *c, const char *server, int listener, bool *i
 	r = post(c, "tools/servers/%/login/finish", server, "query", query, &d, err);
 	if (r < 0 && c->status == 400) { /* not an answer to what was asked: it stays open */
 		answer(fd, 400, "That is no answer to what was asked.\n");
-		*err = (struct err){ 0 };
+		err_clear(err);
 		return 0;
 	}
 	*is_over = true;

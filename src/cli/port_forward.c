@@ -123,13 +123,15 @@ static int port_request(struct forwards *s, const char *method, struct forward *
 
 static int check_exposed(struct forwards *s, struct forward *f, bool expose, struct err *err)
 {
-	int r = port_request(s, "GET", f, err);
+	struct err why = { 0 };
+	int r = port_request(s, "GET", f, &why);
 
+	if (r == 0)
+		return 0;
 	if (r != -ENOENT)
-		return r;
+		return err_copy(err, &why);
 	if (!expose)
-		return err_set(err, ENOENT, "%.160s (holt port expose, or --expose)", err->text);
-	*err = (struct err){ 0 };
+		return err_set(err, ENOENT, "%.160s (holt port expose, or --expose)", why.text);
 	r = port_request(s, "POST", f, err);
 	f->is_opened = r == 0;
 	return r;

@@ -230,7 +230,7 @@ static int finish_input(struct remote *r, struct err *err)
 		r->in.offer = true;
 	else
 		return e; /* whether these bytes arrived nobody knows */
-	*err = (struct err){ 0 };
+	err_clear(err);
 	return 0;
 }
 

@@ -192,7 +192,7 @@ static int repl(struct client *c, void *args, int n, char **operands, struct err
 	r = n > 0 ? buf_puts(&sandbox, operands[0]) : make_sandbox(c, &sandbox, err);
 
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "sandbox");
+		return err_code(err) ? r : err_sys(err, r, "sandbox");
 	c->json = false; /* of its runs only */
 	r = context_make(c, args, sandbox.data, &context, err);
 	c->json = json;

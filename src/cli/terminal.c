@@ -293,7 +293,7 @@ int terminal_run(const struct terminal *t, struct err *err)
 		return err_sys(err, errno, "signalfd");
 	r = open_socket(&s, err);
 	if (r == -EBUSY) {
-		*err = (struct err){ 0 };
+		err_clear(err);
 		return replay(t, err);
 	}
 	if (r < 0)

@@ -253,6 +253,7 @@ static int watch(struct top *t, uint64_t interval_ms, struct err *err)
 
 	while (r == 0 && !t->is_over) {
 		uint64_t next = clock_now_ms() + interval_ms;
+		struct err why = { 0 };
 
 		top_look_sort(&t->now, t->order);
 		r = draw(t);
@@ -260,10 +261,9 @@ static int watch(struct top *t, uint64_t interval_ms, struct err *err)
 			r = rest(t, next);
 		if (r < 0 || t->is_over)
 			break;
-		*err = (struct err){ 0 };
 		t->complaint[0] = '\0';
-		if (look(t, err) < 0 && !t->is_over) /* the daemon may come again */
-			(void)snprintf(t->complaint, sizeof(t->complaint), "%s", err->text);
+		if (look(t, &why) < 0 && !t->is_over) /* the daemon may come again */
+			(void)snprintf(t->complaint, sizeof(t->complaint), "%s", why.text);
 	}
 	return r == -ECANCELED ? 0 : r;
 }
@@ -293,7 +293,7 @@ static int on_terminal(struct top *t, uint64_t interval_ms, struct err *err)
 	t->fds[SLOT_SIGNAL].fd = t->fds[SLOT_KEYS].fd = -1;
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "top");
+		return err_code(err) ? r : err_sys(err, r, "top");
 	return t->signal ? CLI_SIGNAL + t->signal : 0;
 }
 

@@ -256,6 +256,7 @@ static int load_yaml(struct load *l, const struct config_args *args, int dirfd)
 {
 	const struct setting *s = settings_find("config");
 	const char *path = env_get(l->env, s->env);
+	int r;
 
 	l->origin = ORIGIN_ENV;
 	for (size_t i = 0; i < args->flag_count; i++) {
@@ -267,8 +268,9 @@ static int load_yaml(struct load *l, const struct config_args *args, int dirfd)
 	if (!path || *path == '\0')
 		return search_yaml(l, dirfd);
 	/* Set first, for "~/" and the checks; reading it puts the same name there. */
-	if (set(l, s, path, l->origin == ORIGIN_FLAG ? s->flag : s->env) < 0)
-		return -l->err->code;
+	r = set(l, s, path, l->origin == ORIGIN_FLAG ? s->flag : s->env);
+	if (r < 0)
+		return r;
 	return read_yaml(l, AT_FDCWD, l->c->config, false);
 }
 
@@ -462,7 +464,7 @@ int config_load(const struct config_args *args, struct config **ret, struct err 
 	r = load_all(&l, args ? args : &none);
 	if (r < 0)
 		return r;
-	*l.err = (struct err){ 0 }; /* of files that need not be there */
+	err_clear(l.err); /* of files that need not be there */
 	*ret = TAKE(c);
 	return 0;
 }

@@ -211,8 +211,7 @@ static void stop(struct app *a, int result)
 
 static void fail(struct app *a, const struct err *err)
 {
-	*a->err = *err;
-	stop(a, -err->code);
+	stop(a, err_copy(a->err, err));
 }
 
 static void caught(void *user, int signo)
@@ -545,7 +544,7 @@ static int open_loop(struct app *a, struct err *err)
 	for (size_t i = 0; i < SIGNAL_COUNT && r == 0; i++)
 		r = loop_signal_create(a->loop, signals[i], caught, a, &a->signals[i]);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "signals");
+		return err_code(err) ? r : err_sys(err, r, "signals");
 	a->metrics = metrics_create();
 	return a->metrics ? 0 : err_sys(err, ENOMEM, "metrics");
 }

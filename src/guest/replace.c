@@ -191,7 +191,7 @@ static int replaced(struct replace *p, const struct walk_entry *e, const struct 
 	if (r == 0)
 		return search_tell(&p->search, &found);
 	if (is_fatal(r)) {
-		*err = why;
+		(void)err_copy(err, &why);
 		return r;
 	}
 	p->search.op->count--;

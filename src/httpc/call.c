@@ -366,7 +366,7 @@ static int explain_callback(const struct httpc_call *x, struct err *err)
 		return err_set(err, EPROTO, "%s does not speak Holt's API (it answered with %s)",
 			       x->client->given, type ? type : "bytes of no type");
 	}
-	if (err && err->code == 0)
+	if (!err_code(err))
 		(void)err_sys(err, x->failed, "%s", x->client->given);
 	return x->failed; /* the callback has said why */
 }

@@ -195,11 +195,11 @@ int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const c
 		return err_set(err, EACCES, "%s: not an address of the public internet", c->given);
 	if (code == CURLE_COULDNT_CONNECT) {
 		(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);
-		(void)err_sys(err, why > 0 ? (int)why : ECONNREFUSED, "connect to %s", c->given);
 		/* A socket that is not there is as good as one that nobody listens to. */
-		if (err && err->code == ENOENT)
-			err->code = ECONNREFUSED;
-		return why == ENOENT || why <= 0 ? -ECONNREFUSED : -(int)why;
+		if (why == ENOENT)
+			return err_set(err, ECONNREFUSED, "connect to %s: %s", c->given,
+				       strerror(ENOENT));
+		return err_sys(err, why > 0 ? (int)why : ECONNREFUSED, "connect to %s", c->given);
 	}
 	if (!words || !words[0])
 		words = curl_easy_strerror(code);

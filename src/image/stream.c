@@ -85,6 +85,7 @@ static bool begins(const struct stream *s, const char *magic, size_t n)
 	return s->len - s->at >= n && memcmp(s->data + s->at, magic, n) == 0;
 }
 
+/* How the bytes are packed; 1 when that is known. */
 static int look(struct stream *s, struct err *err)
 {
 	int r;
@@ -99,12 +100,12 @@ static int look(struct stream *s, struct err *err)
 					  5))
 		return err_set(err, ENOTSUP, "image: only gzip is known as compression");
 	if (!begins(s, "\x1f\x8b", 2))
-		return 0;
+		return 1;
 	r = inflateInit2(&s->zip, WINDOW);
 	if (r != Z_OK)
 		return err_sys(err, ENOMEM, "image: gzip");
 	s->is_zip = s->has_zip = true;
-	return 0;
+	return 1;
 }
 
 /* Some compressors write several streams, one behind the other; zeros may fill up the rest. */
@@ -171,7 +172,7 @@ ssize_t stream_read(struct stream *s, void *dst, size_t n, struct err *err)
 		int r = fill(s, err);
 
 		if (r > 0 && !s->is_known)
-			r = look(s, err) < 0 ? -err->code : 1;
+			r = look(s, err);
 		if (r > 0 && s->is_zip && !s->has_zip)
 			r = pass_rest(s, err);
 		if (r == 0 && s->has_zip)

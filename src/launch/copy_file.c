@@ -201,7 +201,7 @@ static int copy_regular(struct copy *c, int from, int to, const char *name)
 		return unlinkat(to, name, 0) < 0 ? err_sys(c->err, errno, "file of a layer") : 0;
 	}
 	if (r < 0)
-		return c->err && c->err->code ? r : err_sys(c->err, r, "copy a file into a layer");
+		return err_code(c->err) ? r : err_sys(c->err, r, "copy a file into a layer");
 	r = copy_attributes(c, in, out, &opaque);
 	return r < 0 ? r : copy_meta(c, out, &st);
 }

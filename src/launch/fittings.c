@@ -105,7 +105,7 @@ static int add_etc(const struct launch *l, int root, int tree, uid_t owner, stru
 	to = open_path(tree, "root/etc", owner, err);
 	links = to < 0 ? -1 : open_path(tree, LINKS, owner, err);
 	if (from < 0 || to < 0 || links < 0)
-		return err->code ? -err->code : err_sys(err, errno, "fittings: /etc");
+		return err_code(err) ? err_result(err, EIO) : err_sys(err, errno, "fittings: /etc");
 	r = copy_tree(from, to, links, &plan, &stats, err);
 	if (r == 0)
 		r = copy_remove(tree, LINKS, err);
@@ -166,6 +166,6 @@ int fittings_mount(struct launch *l, struct template *t, struct cell *cell, stru
 		r = enclave_mount(t->fittings_ns, cell->layer_ns, err);
 	if (r != -EOPNOTSUPP)
 		return r;
-	*err = (struct err){ 0 }; /* its files are nobody's then, but they are there */
+	err_clear(err); /* its files are nobody's then, but they are there */
 	return enclave_mount(t->fittings_ns, -1, err);
 }

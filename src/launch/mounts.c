@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -67,6 +69,19 @@ int mounts_protect(int mount_fd, unsigned attrs, struct err *err)
 	return 0;
 }
 
+/* What is mapped is a tmpfs of our own, or a directory in the state directory. */
+static int refuse_map(int mount_fd, struct err *err)
+{
+	struct statfs fs;
+
+	if (fstatfs(mount_fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
+		return err_set(err, EOPNOTSUPP,
+			       "this kernel cannot map the ids of a tmpfs: Linux 6.3 or later can");
+	return err_set(err, EOPNOTSUPP,
+		       "the file system of the state directory cannot map ids: use ext4, xfs or "
+		       "btrfs");
+}
+
 int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err)
 {
 	struct mount_attr attr = { .attr_set = attrs | (user_ns < 0 ? 0 : MOUNT_ATTR_IDMAP),
@@ -75,9 +90,7 @@ int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err)
 	if (mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
 		return 0;
 	if (errno == EINVAL && user_ns >= 0)
-		return err_set(err, EOPNOTSUPP,
-			       "the file system of the state directory cannot map ids: use ext4, "
-			       "xfs or btrfs");
+		return refuse_map(mount_fd, err);
 	return err_sys(err, errno, "map the ids of a mount");
 }
 

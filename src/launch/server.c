@@ -249,7 +249,7 @@ static int on_destroy(struct launch *l, struct request *q, struct err *err)
 	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 
 	if (!b)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	b->destroy_id = q->id;
 	l->busy_ms = clock_now_ms();
 	boxes_destroy(l, b);
@@ -266,7 +266,7 @@ static int on_usage(struct launch *l, struct request *q, struct err *err)
 	int r;
 
 	if (!b)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	r = cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, err);
 	if (r < 0)
 		return r;
@@ -284,7 +284,7 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 	int r;
 
 	if (!b)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	if (cgroups_missing(l->cgroups) & CONTROLLER_FREEZER)
 		return err_set(err, ENOTSUP, "pause needs a cgroup freezer: see holt doctor");
 	/* A seed that were frozen on its way in would keep our locks beyond our end. */
@@ -312,7 +312,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	launch_rd_limits(q->r, &limits);
 	b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	if (!b)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	before = b->plan.limits;
 	r = spec_fill_limits(&limits, &before, err);
 	if (r == 0 &&
@@ -367,7 +367,7 @@ static int on_attach(struct launch *l, struct request *q, struct err *err)
 	_close_ int sock = -1;
 
 	if (!b)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	sock = persist_connect(l, b, err);
 	if (sock < 0)
 		return sock;

@@ -115,6 +115,7 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 	struct template_spec spec;
 	struct disk_use *disk = NULL;
 	_free_ char *preload = NULL;
+	struct err why = { 0 };
 	int r = launch_get_template(q->r, &spec);
 
 	if (r == 0 && spec.limits.nofile == 0)
@@ -139,9 +140,9 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 	}
 	define_template(l, &spec, TAKE(preload), disk, r);
 	/* Without it boxes have no Python waiting, which their flags say. */
-	r = disk || sysdirs_are_for(l, &spec) ? 0 : zygote_start(l, &l->templates[spec.id], err);
+	r = disk || sysdirs_are_for(l, &spec) ? 0 : zygote_start(l, &l->templates[spec.id], &why);
 	if (r < 0)
-		log_warn("launch", "warm Python: %s", err->text);
+		log_warn("launch", "warm Python: %s", why.text);
 	server_ok(l, q->id);
 	return 0;
 }
@@ -152,7 +153,7 @@ int server_on_template_drop(struct launch *l, struct request *q, struct err *err
 	struct template *t = rd_end(q->r) < 0 ? NULL : server_template(l, id, err);
 
 	if (!t)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	clear_template(l, t);
 	server_ok(l, q->id);
 	return 0;
@@ -185,7 +186,7 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 	char frame[256 + WHY_MAX];
 
 	if (!t)
-		return err->code ? -err->code : -EPROTO;
+		return err_result(err, EPROTO);
 	s = (struct pool_state){
 		t->ready_count,   t->building_count,
 		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,

@@ -153,7 +153,7 @@ static int copy_place(int from, const char *name, int to, const char *as,
 	out = make_dir(to, as, err);
 	links = out < 0 ? -1 : make_dir(to, LINKS, err);
 	if (out < 0 || links < 0)
-		return -err->code;
+		return out < 0 ? out : links;
 	r = copy_tree(in, out, links, plan, &stats, err);
 	ret->bytes = stats.bytes;
 	ret->inodes = stats.inodes;

@@ -234,21 +234,22 @@ static void drop_disk(const struct box_plan *plan, int *fds)
 static int add_sysdirs(struct launch *l, struct box *b, struct box_plan *plan, int *fds,
 		       struct err *err)
 {
+	struct err why = { 0 };
 	int r;
 
 	if (!sysdirs_are_for(l, &b->tmpl->spec))
 		return 0;
-	r = sysdirs_mount(l, &b->cell, err);
+	r = sysdirs_mount(l, &b->cell, &why);
 	if (r == -EOPNOTSUPP) { /* as if there were none */
 		if (!l->sysdirs_failed)
-			log_warn("launch", "the root of boxes cannot write to /usr: %s", err->text);
+			log_warn("launch", "the root of boxes cannot write to /usr: %s", why.text);
 		l->sysdirs_failed = true;
-		*err = (struct err){ 0 };
 		return 0;
 	}
-	if (r >= 0)
-		fds[FD_COUNT + plan->n_layers++] = r;
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return err_copy(err, &why);
+	fds[FD_COUNT + plan->n_layers++] = r;
+	return 0;
 }
 
 /* Below those: what such a template has beside the machine's programs. */
@@ -306,7 +307,8 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	long pid;
 
 	if (net < 0)
-		return err->code ? -err->code : err_sys(err, errno, "the machine's network");
+		return err_code(err) ? err_result(err, EIO)
+				     : err_sys(err, errno, "the machine's network");
 	pid = add_disk(l, b, &o.plan, fds, err);
 	if (pid < 0)
 		return (int)pid;

@@ -72,7 +72,7 @@ static int copy_dirs(struct copying *c, int from, int to, int depth)
 		}
 		r = copy_dirs(c, sub, made, depth + 1);
 	}
-	return r < 0 && !c->err->code ? err_sys(c->err, r, "read a system directory") : r;
+	return r < 0 && !err_code(c->err) ? err_sys(c->err, r, "read a system directory") : r;
 }
 
 /* /name of where we are. */

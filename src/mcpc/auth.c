@@ -169,7 +169,7 @@ static void step(void *user)
 		return;
 	case OAUTH_FAILED:
 	case OAUTH_IDLE:
-		err = *todo.err;
+		(void)err_copy(&err, todo.err);
 		finish(a, &err);
 		return;
 	}

@@ -50,7 +50,7 @@ static int http_send(struct mcpc_transport *t, const struct mcpc_send *m, struct
 	int r = 0;
 
 	if (!x)
-		return err ? -err->code : -ENOMEM;
+		return err_result(err, ENOMEM);
 	if (x->is_first) {
 		h->session[0] = '\0'; /* a new one comes with the answer */
 		h->version[0] = '\0';

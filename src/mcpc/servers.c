@@ -1,6 +1,7 @@
 #include "mcpc/servers.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "mcpc/servers_impl.h"
 
 #define ARENA_MAX (8u << 20)
+#define WHY_SIZE sizeof(((struct err *)0)->text)
 
 static int add_server(struct mcpc_servers *all, struct str name, struct jv row, struct err *err)
 {
@@ -187,17 +189,17 @@ bool mcpc_servers_any(const struct mcpc_servers *all)
 	return false;
 }
 
-static const char *why_of(const struct server *s, struct err *scratch)
+static const char *why_of(const struct server *s, char scratch[WHY_SIZE])
 {
 	if (s->err.code)
 		return s->err.text;
 	if (!s->row.unknown[0])
 		return "";
-	(void)err_set(scratch, EINVAL, "%s: is passed over", s->row.unknown);
-	return scratch->text;
+	(void)snprintf(scratch, WHY_SIZE, "%s: is passed over", s->row.unknown);
+	return scratch;
 }
 
-static void fill(const struct server *s, struct err *scratch, struct mcpc_server_info *ret)
+static void fill(const struct server *s, char scratch[WHY_SIZE], struct mcpc_server_info *ret)
 {
 	uint64_t now = loop_now_ms(s->all->deps.loop);
 
@@ -230,9 +232,9 @@ void mcpc_servers_each(const struct mcpc_servers *all,
 {
 	for (size_t i = 0; i < all->n_servers; i++) {
 		struct mcpc_server_info info;
-		struct err scratch = { 0 };
+		char scratch[WHY_SIZE];
 
-		fill(&all->servers[i], &scratch, &info);
+		fill(&all->servers[i], scratch, &info);
 		fn(user, &info);
 	}
 }

@@ -148,10 +148,10 @@ int server_row_expand(const char *text, const struct mcpc_servers_deps *deps, st
 				       &out, err);
 		text = close + 1;
 	}
-	if (r == -E2BIG && err->code == 0)
+	if (r == -E2BIG && !err_code(err))
 		return err_set(err, E2BIG, "more than %u bytes", SERVER_TEXT_MAX);
 	if (r < 0)
-		return err->code ? r : err_sys(err, r, "text");
+		return err_code(err) ? r : err_sys(err, r, "text");
 	copy = arena_strndup(a, buf_str(&out), out.len);
 	if (out.data)
 		explicit_bzero(out.data, out.len);

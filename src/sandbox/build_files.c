@@ -120,6 +120,7 @@ int build_upload_begin(struct sandboxes *all, const char *owner, const char *nam
 		       struct build_upload **ret, struct err *err)
 {
 	struct build_upload *u;
+	int r;
 
 	if (!build_file_name_is_valid(name))
 		return err_set(err, EINVAL, "hash: want a SHA-256 in lower-case hex");
@@ -144,9 +145,9 @@ int build_upload_begin(struct sandboxes *all, const char *owner, const char *nam
 		*ret = u;
 		return 0;
 	}
-	(void)err_sys(err, u->sum ? errno : ENOMEM, "file");
+	r = err_sys(err, u->sum ? errno : ENOMEM, "file");
 	build_upload_abort(u);
-	return -err->code;
+	return r;
 }
 
 int build_upload_write(struct build_upload *u, const void *data, size_t n, struct err *err)

@@ -440,11 +440,13 @@ static struct object *find_idle(struct objects *t, const char *id, struct err *e
 {
 	struct object *o = objects_find(t, id, NULL);
 
-	if (!o)
-		(void)err_set(err, ENOENT, "there is no %s '%.64s'", t->kind->noun, id);
-	else if (o->is_writing)
+	if (o && !o->is_writing)
+		return o;
+	if (o)
 		(void)err_set(err, EBUSY, "the %s is being changed", t->kind->noun);
-	return err->code ? NULL : o;
+	else
+		(void)err_set(err, ENOENT, "there is no %s '%.64s'", t->kind->noun, id);
+	return NULL;
 }
 
 void objects_change(struct objects *t, const char *id, uint32_t state, const char *text,

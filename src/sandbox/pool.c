@@ -135,7 +135,7 @@ static int full_recipe(struct sandboxes *all, const struct pool_wish *wish, stru
 
 	if (r == 0 && wish->preload.len > 0)
 		r = preload_text(&wish->preload, ret->preload, sizeof(ret->preload));
-	return r < 0 && err->code == 0 ? err_sys(err, r, "preloadPackages") : r;
+	return r < 0 && !err_code(err) ? err_sys(err, r, "preloadPackages") : r;
 }
 
 /* What sandboxes of the template are made of from now on, and how many of it wait. */

@@ -277,8 +277,5 @@ int slot_error(const struct sandboxes *all, uint32_t id, struct err *err)
 {
 	const struct slot *slot = slot_at(all, id);
 
-	if (!slot || slot->err.code == 0)
-		return 0;
-	*err = slot->err;
-	return -slot->err.code;
+	return slot && slot->err.code ? err_copy(err, &slot->err) : 0;
 }

@@ -52,6 +52,34 @@ static void nobody_needs_to_listen(void **state)
 	assert_int_equal(err_sys(NULL, EINVAL, "x %d", 1), -EINVAL);
 }
 
+static void nobody_needs_to_be_asked(void **state)
+{
+	struct err from = { 0 };
+
+	(void)state;
+	(void)err_set(&from, EBUSY, "in use");
+	assert_int_equal(err_code(NULL), 0);
+	assert_int_equal(err_result(NULL, EPROTO), -EPROTO);
+	assert_int_equal(err_copy(NULL, &from), -EBUSY);
+	err_clear(NULL);
+}
+
+static void a_reason_is_passed_on_and_forgotten(void **state)
+{
+	struct err from = { 0 }, err = { 0 };
+
+	(void)state;
+	(void)err_set(&from, EBUSY, "in use");
+	assert_int_equal(err_result(&err, EPROTO), -EPROTO);
+	assert_int_equal(err_copy(&err, &from), -EBUSY);
+	assert_string_equal(err.text, "in use");
+	assert_int_equal(err_code(&err), EBUSY);
+	assert_int_equal(err_result(&err, EPROTO), -EBUSY);
+	err_clear(&err);
+	assert_int_equal(err_code(&err), 0);
+	assert_string_equal(err.text, "");
+}
+
 static void a_long_text_is_cut_and_terminated(void **state)
 {
 	struct err err = { 0 };
@@ -86,6 +114,8 @@ int main(void)
 		cmocka_unit_test(a_function_s_negative_result_is_the_same_code),
 		cmocka_unit_test(a_failure_without_a_code_is_no_success),
 		cmocka_unit_test(nobody_needs_to_listen),
+		cmocka_unit_test(nobody_needs_to_be_asked),
+		cmocka_unit_test(a_reason_is_passed_on_and_forgotten),
 		cmocka_unit_test(a_long_text_is_cut_and_terminated),
 		cmocka_unit_test(the_old_text_may_be_part_of_the_new_one),
 	};
