@@ -160,11 +160,11 @@ static void settle(struct launch *l, struct box *b)
 	/* Nobody takes that snapshot any more. */
 	if (b->held) {
 		b->held = b->frozen = false;
-		if (still_release(l, b, &err) < 0)
+		if (still_release(b, &err) < 0)
 			b->frozen = cgroup_is_frozen(b->cell.cgroup);
 		(void)persist_update(l, b, NULL);
 	}
-	if (cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &b->plan.limits, &err) < 0)
+	if (cgroup_ops_of(b->cell.cgroup)->limit(b->cell.cgroup, &b->plan.limits, &err) < 0)
 		log_warn("launch", "limits of an adopted box: %s", err.text);
 }
 

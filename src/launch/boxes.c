@@ -361,10 +361,10 @@ static int user_ns_of(struct launch *l, pid_t pid)
 }
 
 /* A frozen process dies when it thaws. */
-static void thaw(struct launch *l, struct box *b)
+static void thaw(struct box *b)
 {
 	if (b->frozen || b->held)
-		(void)cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, NULL);
+		(void)cgroup_ops_of(b->cell.cgroup)->freeze(b->cell.cgroup, false, NULL);
 }
 
 void boxes_destroy(struct launch *l, struct box *b)
@@ -383,7 +383,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 	snapshot_cancel(l, b);
 	if (b->pidfd >= 0) {
 		process_kill(b->pidfd);
-		thaw(l, b);
+		thaw(b);
 		return; /* what it was made of is not used again */
 	}
 	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it.
@@ -393,7 +393,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 	if (is_whole && b->cell.user_ns < 0)
 		b->cell.user_ns = user_ns_of(l, b->pid);
 	(void)kill(b->pid, SIGKILL);
-	thaw(l, b);
+	thaw(b);
 }
 
 static uint64_t rusage_us(const struct rusage *ru)
@@ -433,7 +433,7 @@ void boxes_ended(struct launch *l, struct source *self)
 	struct box *b = (struct box *)self;
 	struct box_usage usage = { 0 };
 
-	(void)cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, NULL);
+	(void)cgroup_ops_of(b->cell.cgroup)->usage(b->cell.cgroup, &usage, NULL);
 	ended(l, b, (int)DIED_UNKNOWN, &usage); /* it was another's child */
 }
 
@@ -450,7 +450,7 @@ void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *
 		start_over(l, b, &b->err);
 		return;
 	}
-	(void)cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, NULL);
+	(void)cgroup_ops_of(b->cell.cgroup)->usage(b->cell.cgroup, &usage, NULL);
 	/* The kernel adds up what PID 1 and all it reaped have used. */
 	if (usage.cpu_us < rusage_us(ru))
 		usage.cpu_us = rusage_us(ru);

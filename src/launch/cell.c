@@ -148,7 +148,7 @@ void cell_done(struct launch *l, struct cell *cell)
 		while (waitpid(cell->seed, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	cgroups_ops(l->cgroups)->destroy(cell->cgroup);
+	cgroup_ops_of(cell->cgroup)->destroy(cell->cgroup);
 	(void)fd_close(cell->user_ns);
 	(void)fd_close(cell->layer_ns);
 	if (cell->uid_base)
@@ -159,7 +159,7 @@ void cell_done(struct launch *l, struct cell *cell)
 /* True when the cell is in stock again. */
 static bool put_back(struct launch *l, const struct cell *cell)
 {
-	if (l->cell_count >= l->cell_want || cgroups_ops(l->cgroups)->reset(cell->cgroup) < 0)
+	if (l->cell_count >= l->cell_want || cgroup_ops_of(cell->cgroup)->reset(cell->cgroup) < 0)
 		return false;
 	l->cells[l->cell_count++] = *cell;
 	return true;
@@ -204,7 +204,7 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 	if (r == 0 && limits->cpu_mask && spawn_seed_is_in(&cell) < 0)
 		r = err_set(err, EIO, "the cell's own process could not enter its cgroup");
 	if (r == 0)
-		r = cgroups_ops(l->cgroups)->limit(cell.cgroup, limits, err);
+		r = cgroup_ops_of(cell.cgroup)->limit(cell.cgroup, limits, err);
 	if (r < 0) {
 		cell_done(l, &cell);
 		return r;

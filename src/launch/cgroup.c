@@ -88,6 +88,17 @@ static const struct {
 	const char *self; /* instead of our own group; root only */
 } choices[] = { { CGROUP_V2, NULL }, { CGROUP_V2, "0::/\n" }, { CGROUP_V1, NULL } };
 
+/* Which of two reasons tells a person more: "not yours" before "not enough", and that before "not
+ * there", which a machine with v2 says of v1. */
+static int importance(const struct err *why)
+{
+	if (why->code == 0)
+		return 0;
+	if (why->code == ENOENT)
+		return 1;
+	return why->code == ENOTSUP ? 2 : 3;
+}
+
 /* Keeps the stronger of the two in *best. */
 static void keep_stronger(struct cgroups **best, struct cgroups **one)
 {
@@ -122,14 +133,20 @@ static int open_best(const struct cgroups_options *o, const struct cgroup_texts 
 			return err_set(err, -r, "%s", e.text);
 		if (r == 0)
 			keep_stronger(&best, &one);
-		/* "Not yours" tells a person more than "not there". */
-		if (why.code == 0 || why.code == ENOENT || why.code == ENOTSUP)
-			why = e.code ? e : why;
+		if (importance(&e) > importance(&why))
+			why = e;
 	}
 	if (best->missing)
 		best->why = why;
 	*ret = TAKE(best);
 	return 0;
+}
+
+struct cgroups *cgroups_without(struct cgroups *all)
+{
+	if (!all->without)
+		all->without = new_cgroups(NULL);
+	return all->without;
 }
 
 static int open_none(struct cgroups **ret, struct err *err)
@@ -177,6 +194,7 @@ struct cgroups *cgroups_close(struct cgroups *all)
 			cgroup_v2_leave(all);
 		cgroup_place_close(&all->place[h], all);
 	}
+	free(all->without);
 	free(all);
 	return NULL;
 }
@@ -184,6 +202,16 @@ struct cgroups *cgroups_close(struct cgroups *all)
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all)
 {
 	return all->ops;
+}
+
+const struct cgroup_ops *cgroup_ops_of(const struct cgroup *cg)
+{
+	return cg->all->ops;
+}
+
+unsigned cgroup_missing_of(const struct cgroup *cg)
+{
+	return cg->all->missing;
 }
 
 unsigned cgroups_missing(const struct cgroups *all)

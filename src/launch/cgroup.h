@@ -52,6 +52,9 @@ int cgroups_open(const struct cgroups_options *o, struct cgroups **ret, struct e
  * processes stay. */
 struct cgroups *cgroups_close(struct cgroups *all);
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all);
+/* Of a group that was opened: it may be of another kind than those that are made. */
+const struct cgroup_ops *cgroup_ops_of(const struct cgroup *cg);
+unsigned cgroup_missing_of(const struct cgroup *cg);
 unsigned cgroups_missing(const struct cgroups *all); /* enum cgroup_controller bits not enforced */
 /* What kept cgroups_open() from a better kind, for a person to read; "" when nothing did. */
 const char *cgroups_why(const struct cgroups *all);
@@ -73,7 +76,9 @@ struct cgroup_mark {
 };
 bool cgroup_name_is_valid(const char *name);
 void cgroup_mark(const struct cgroup *cg, struct cgroup_mark *ret);
-/* A group of our instance that is there already, with `pid` in it. -ESTALE: it is not, or not. */
+/* A group of our instance that is there already, with `pid` in it. -ESTALE: it is not, or not.
+ * Where `pid` runs without a group, so it goes on, whatever others have. -ENOTSUP: it is in one of
+ * a kind that cannot be used here. */
 int cgroup_open(struct cgroups *all, const struct cgroup_mark *m, pid_t pid, struct cgroup **ret,
 		struct err *err);
 bool cgroup_is_frozen(const struct cgroup *cg);

@@ -93,15 +93,32 @@ static int read_back(struct cgroup *cg, const struct cgroup_mark *m)
 	return 0;
 }
 
+static int refuse_kind(const struct cgroup_mark *m, const struct cgroups *all, struct err *err)
+{
+	if (m->kind > CGROUP_V2)
+		return err_set(err, ESTALE, "control group of no known kind");
+	return err_set(
+		err, ENOTSUP,
+		"it runs in a control group of %s, which cannot be used from here%s%s: start "
+		"this where it was started before, as with systemd-run --user --scope -p "
+		"Delegate=yes",
+		m->kind == CGROUP_V1 ? "v1" : "v2", all->why.code ? ", because " : "",
+		all->why.text);
+}
+
 int cgroup_open(struct cgroups *all, const struct cgroup_mark *m, pid_t pid, struct cgroup **ret,
 		struct err *err)
 {
 	_cleanup_(cgroup_forget_p) struct cgroup *cg = NULL;
 	int r;
 
-	if (m->kind != all->ops->kind || !cgroup_name_is_valid(m->name))
-		return err_set(err, ESTALE, "control group of another kind");
-	cg = calloc(1, sizeof(*cg));
+	if (!cgroup_name_is_valid(m->name))
+		return err_set(err, ESTALE, "control group of no valid name");
+	if (m->kind == CGROUP_NONE && all->ops->kind != CGROUP_NONE)
+		all = cgroups_without(all);
+	else if (m->kind != all->ops->kind)
+		return refuse_kind(m, all, err);
+	cg = all ? calloc(1, sizeof(*cg)) : NULL;
 	if (!cg)
 		return err_sys(err, ENOMEM, "control group");
 	cg->all = all;

@@ -47,8 +47,10 @@ struct cgroups {
 	char name[sizeof(CGROUP_KEEP_PREFIX) + ID_LEN];
 	bool keeps;     /* what has processes is left when we close */
 	struct err why; /* what kept us from a better kind */
-	bool has_memsw; /* v1 */
-	int spawn_fd;   /* v2: the group that was asked for last */
+	struct cgroups
+		*without; /* owned: of boxes that were started without groups; NULL: none is */
+	bool has_memsw;   /* v1 */
+	int spawn_fd;     /* v2: the group that was asked for last */
 };
 
 struct cgroup {
@@ -78,6 +80,8 @@ extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops, cgroup_none_ops;
 /* Does the failure say that the machine does not have it, or not for us? Any other one must stop
  * the launcher: a box without limits because memory or descriptors were short would be a trap. */
 bool cgroup_is_absence(int r);
+/* What those have that run without groups; NULL without memory. */
+struct cgroups *cgroups_without(struct cgroups *all);
 /* A zeroed group with the next name; NULL without memory. */
 struct cgroup *cgroup_new(struct cgroups *all);
 

@@ -37,7 +37,8 @@ struct box *pool_take(struct launch *l, struct template *t, const struct limits 
 	if (memcmp(&found->plan.limits, limits, sizeof(*limits)) != 0) {
 		uint64_t began = clock_now_ns();
 
-		if (cgroups_ops(l->cgroups)->limit(found->cell.cgroup, limits, NULL) < 0) {
+		if (cgroup_ops_of(found->cell.cgroup)->limit(found->cell.cgroup, limits, NULL) <
+		    0) {
 			t->claimed_count++; /* boxes_destroy() takes it off again */
 			boxes_destroy(l, found);
 			t->misses++;

@@ -267,7 +267,7 @@ static int on_usage(struct launch *l, struct request *q, struct err *err)
 
 	if (!b)
 		return err_result(err, EPROTO);
-	r = cgroups_ops(l->cgroups)->usage(b->cell.cgroup, &usage, err);
+	r = cgroup_ops_of(b->cell.cgroup)->usage(b->cell.cgroup, &usage, err);
 	if (r < 0)
 		return r;
 	wire_begin(&w, frame, sizeof(frame), L_USED, q->id);
@@ -285,14 +285,14 @@ static int on_freeze(struct launch *l, struct request *q, struct err *err)
 
 	if (!b)
 		return err_result(err, EPROTO);
-	if (cgroups_missing(l->cgroups) & CONTROLLER_FREEZER)
+	if (cgroup_missing_of(b->cell.cgroup) & CONTROLLER_FREEZER)
 		return err_set(err, ENOTSUP, "pause needs a cgroup freezer: see holt doctor");
 	/* A seed that were frozen on its way in would keep our locks beyond our end. */
 	r = spawn_seed_is_in(&b->cell);
 	if (r < 0)
 		return err_sys(err, r, "pause");
 	if (!b->held) /* else it stands still, and goes on or not when its snapshot is taken */
-		r = cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, on, err);
+		r = cgroup_ops_of(b->cell.cgroup)->freeze(b->cell.cgroup, on, err);
 	if (r < 0)
 		return r;
 	b->frozen = on;
@@ -325,7 +325,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	b->plan.limits = limits;
 	r = persist_update(l, b, err);
 	if (r == 0)
-		r = cgroups_ops(l->cgroups)->limit(b->cell.cgroup, &limits, err);
+		r = cgroup_ops_of(b->cell.cgroup)->limit(b->cell.cgroup, &limits, err);
 	if (r < 0) {
 		b->plan.limits = before;
 		(void)persist_update(l, b, NULL);

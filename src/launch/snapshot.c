@@ -256,7 +256,7 @@ static void release(struct launch *l, struct box *b)
 	if (!b->held)
 		return;
 	b->held = false;
-	if (still_release(l, b, &err) < 0)
+	if (still_release(b, &err) < 0)
 		log_warn("launch", "box %s does not go on: %s", b->id, err.text);
 	if (b->state == BOX_CLAIMED)
 		(void)persist_update(l, b, NULL);
@@ -269,7 +269,7 @@ static int hold(struct launch *l, struct box *b, uint32_t flags, struct err *err
 
 	/* A sandbox of somebody mostly has something running. Who asks for a root has a box of his
 	 * own for it. */
-	if (still_is_by_signal(l) && !(flags & SNAPSHOT_AS_ROOT))
+	if (still_is_by_signal(b) && !(flags & SNAPSHOT_AS_ROOT))
 		return err_set(err, EOPNOTSUPP,
 			       "a snapshot needs a cgroup freezer: see holt doctor");
 	r = spawn_seed_is_in(&b->cell);
@@ -278,7 +278,7 @@ static int hold(struct launch *l, struct box *b, uint32_t flags, struct err *err
 	b->held = true;
 	r = persist_update(l, b, err);
 	if (r == 0)
-		r = still_hold(l, b, err);
+		r = still_hold(b, err);
 	if (r < 0)
 		release(l, b);
 	return r;
@@ -393,7 +393,7 @@ int snapshot_start(struct launch *l, struct box *b, const struct snapshot_spec *
 	(void)str_copy(j.id, sizeof(j.id), s->layer_id);
 	(void)str_copy(j.box_id, sizeof(j.box_id), b->id);
 	j.flags = o.flags;
-	o.stopped = still_is_by_signal(l) ? b->pid : 0;
+	o.stopped = still_is_by_signal(b) ? b->pid : 0;
 	r = hold(l, b, o.flags, err);
 	if (r == 0) {
 		int fds[] = { disk_layers(l), l->rooms.are_used ? l->disk.layers : l->rooms.layers,

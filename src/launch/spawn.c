@@ -149,7 +149,7 @@ static void number_fds(struct box_plan *plan, const int fds[FDS_MAX])
 void spawn_seed(struct launch *l, struct cgroup *cg, int sock)
 {
 	struct birth *b = malloc(sizeof(*b));
-	long pid = cgroups_ops(l->cgroups)->attach(cg, 0, NULL); /* said first: 0, or why not */
+	long pid = cgroup_ops_of(cg)->attach(cg, 0, NULL); /* said first: 0, or why not */
 
 	/* What it clones has this session keyring, empty and without a way to reach it. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL, 0, 0, 0);
@@ -204,10 +204,9 @@ static long order_seed(struct cell *cell, const struct order *o, const int *fds)
 	return hear_seed(cell);
 }
 
-static long clone_here(struct launch *l, struct box *b, const struct order *o,
-		       const int fds[FD_COUNT])
+static long clone_here(struct box *b, const struct order *o, const int fds[FD_COUNT])
 {
-	int cgroup_fd = cgroups_ops(l->cgroups)->spawn_fd(b->cell.cgroup);
+	int cgroup_fd = cgroup_ops_of(b->cell.cgroup)->spawn_fd(b->cell.cgroup);
 	struct clone_args args = { .flags = NAMESPACES, .exit_signal = SIGCHLD };
 	long pid = enter_template(fds);
 
@@ -221,6 +220,18 @@ static long clone_here(struct launch *l, struct box *b, const struct order *o,
 	if (pid == 0)
 		child(o, fds);
 	return pid < 0 ? -errno : pid;
+}
+
+/* EACCES is v2's word when its groups are another part of the tree than ours and not ours to cross
+ * to: the boxes that are there were started from there. */
+static int explain_clone(int r, struct err *err)
+{
+	if (r == -EACCES)
+		return err_set(err, EACCES,
+			       "the control group of the boxes cannot be entered from here: start "
+			       "this where it was started before, as with systemd-run --user "
+			       "--scope -p Delegate=yes");
+	return err_sys(err, r, "new process with its namespaces");
 }
 
 /* The mounts of layers are ours until the box has its own of them. */
@@ -312,10 +323,10 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	pid = add_disk(l, b, &o.plan, fds, err);
 	if (pid < 0)
 		return (int)pid;
-	pid = b->cell.seed > 0 ? order_seed(&b->cell, &o, fds) : clone_here(l, b, &o, fds);
+	pid = b->cell.seed > 0 ? order_seed(&b->cell, &o, fds) : clone_here(b, &o, fds);
 	drop_disk(&o.plan, fds);
 	if (pid < 0)
-		return err_sys(err, (int)pid, "new process with its namespaces");
+		return explain_clone((int)pid, err);
 	b->pid = (pid_t)pid;
 	b->cell.user_ns = fd_close(b->cell.user_ns); /* kept by the box */
 	return 0;

@@ -16,9 +16,9 @@
 #define WAIT_MS 2000
 #define CHILDREN_MAX 4096 /* bytes of numbers */
 
-bool still_is_by_signal(const struct launch *l)
+bool still_is_by_signal(const struct box *b)
 {
-	return cgroups_missing(l->cgroups) & CONTROLLER_FREEZER;
+	return cgroup_missing_of(b->cell.cgroup) & CONTROLLER_FREEZER;
 }
 
 static int send_signal(const struct box *b, int signo)
@@ -30,22 +30,25 @@ static int send_signal(const struct box *b, int signo)
 	return r < 0 ? -errno : 0;
 }
 
-int still_hold(struct launch *l, struct box *b, struct err *err)
+int still_hold(struct box *b, struct err *err)
 {
 	int r;
 
-	if (!still_is_by_signal(l))
-		return b->frozen ? 0 : cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, true, err);
+	if (!still_is_by_signal(b))
+		return b->frozen ? 0
+				 : cgroup_ops_of(b->cell.cgroup)->freeze(b->cell.cgroup, true, err);
 	r = send_signal(b, SIGSTOP);
 	return r < 0 ? err_sys(err, r, "stop a box") : 0;
 }
 
-int still_release(struct launch *l, struct box *b, struct err *err)
+int still_release(struct box *b, struct err *err)
 {
 	int r;
 
-	if (!still_is_by_signal(l))
-		return b->frozen ? 0 : cgroups_ops(l->cgroups)->freeze(b->cell.cgroup, false, err);
+	if (!still_is_by_signal(b))
+		return b->frozen
+			       ? 0
+			       : cgroup_ops_of(b->cell.cgroup)->freeze(b->cell.cgroup, false, err);
 	r = send_signal(b, SIGCONT);
 	return r < 0 ? err_sys(err, r, "let a box go on") : 0;
 }

@@ -8,14 +8,13 @@
 
 struct box;
 struct err;
-struct launch;
 
 /* Begins it. */
-int still_hold(struct launch *l, struct box *b, struct err *err);
+int still_hold(struct box *b, struct err *err);
 /* Its end, unless it is paused for another reason. */
-int still_release(struct launch *l, struct box *b, struct err *err);
-/* Whether it is by signal that boxes stand still here: then still_wait() says when one does. */
-bool still_is_by_signal(const struct launch *l);
+int still_release(struct box *b, struct err *err);
+/* Whether it is by signal that the box stands still: then still_wait() says when it does. */
+bool still_is_by_signal(const struct box *b);
 /* Waits, in a process of its own. -EBUSY: something runs in the box. proc_fd: the machine's /proc.
  */
 int still_wait(int proc_fd, pid_t pid, struct err *err);

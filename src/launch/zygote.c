@@ -189,7 +189,7 @@ static int fork_zygote(struct launch *l, struct zygote *z, struct err *err)
 	how.sock = pair[1];
 	z->pid = fork();
 	if (z->pid == 0) {
-		(void)cgroups_ops(l->cgroups)->attach(z->cell.cgroup, 0, NULL);
+		(void)cgroup_ops_of(z->cell.cgroup)->attach(z->cell.cgroup, 0, NULL);
 		(void)fd_write_file_at(l->proc_fd, "self/oom_score_adj", "500");
 		zygote_child_run(&how);
 	}
@@ -387,7 +387,7 @@ static int give_maps(struct launch *l, struct box *b, pid_t pid, struct err *err
 	if (helper > 0)
 		return 0;
 	if (boxes_write_maps(l, &b->plan, pid, NULL) < 0 ||
-	    cgroups_ops(l->cgroups)->attach(b->cell.cgroup, pid, NULL) < 0 ||
+	    cgroup_ops_of(b->cell.cgroup)->attach(b->cell.cgroup, pid, NULL) < 0 ||
 	    send(b->sock, "g", 1, MSG_NOSIGNAL) != 1)
 		(void)shutdown(b->sock, SHUT_RDWR); /* the launcher sees it and the process too */
 	_exit(0);

@@ -613,6 +613,61 @@ static void boxes_are_found_also_from_another_control_group(void **state)
 
 /* Pools */
 
+/* As when a daemon that was started by hand is started by systemd-run the next time. */
+static void a_box_without_groups_lives_on_where_others_have_them(void **state)
+{
+	struct rig *r = need(state);
+	const char *with = r->cgroup;
+	struct listed found;
+	struct held h;
+
+	if (!rig_has_cgroups(r))
+		skip();
+	rig_stop(r);
+	r->cgroup = "none";
+	rig_start(r);
+	claim(r, "old", &h);
+	rig_expect(r, &h, "echo kept >/tmp/x", "");
+	rig_kill(r);
+	rig_drop(&h);
+	r->cgroup = with;
+	rig_start(r);
+	found = rig_only(r);
+	assert_string_equal(found.tag, "old");
+	rig_attach(r, found.id, &h);
+	rig_expect(r, &h, "cat /tmp/x", "kept\n");
+	rig_destroy(r, found.id);
+	rig_drop(&h);
+	claim(r, "new", &h); /* has a group, as if there had never been another */
+	assert_true(launcher_info(r->launcher)->cgroup != CGROUP_NONE);
+	rig_destroy(r, h.box.id);
+	rig_drop(&h);
+}
+
+/* And the other way round: whoever cannot hold its limits leaves it alone, and says so. */
+static void a_box_with_groups_is_not_ended_by_a_launcher_without_them(void **state)
+{
+	struct rig *r = need(state);
+	struct launcher_options o = { .program = getenv("HOLT_LAUNCH"),
+				      .cgroup = "none",
+				      .persistent = true,
+				      .state_fd = r->dir_fd };
+	struct held h;
+	pid_t pid;
+
+	if (!rig_has_cgroups(r))
+		skip();
+	claim(r, "old", &h);
+	pid = h.box.pid;
+	rig_kill(r);
+	rig_drop(&h);
+	assert_int_equal(launcher_start(&o, &r->launcher, &r->err), -ENOTSUP);
+	assert_non_null(strstr(r->err.text, "runs in a control group of v"));
+	assert_true(rig_is_alive(pid));
+	rig_start(r);
+	rig_destroy(r, rig_only(r).id);
+}
+
 static void wait_for_pool(struct rig *r, uint32_t ready)
 {
 	struct pool_state s = { 0 };
@@ -762,6 +817,8 @@ int main(int argc, char **argv)
 		CASE(a_box_that_another_version_recorded_is_ended),
 		CASE(ids_of_a_living_box_are_nobody_elses),
 		CASE(boxes_are_found_also_from_another_control_group),
+		CASE(a_box_without_groups_lives_on_where_others_have_them),
+		CASE(a_box_with_groups_is_not_ended_by_a_launcher_without_them),
 		CASE(waiting_boxes_that_die_are_not_announced_and_not_replaced_for_ever),
 		CASE(a_box_with_a_waiting_python_is_found_again),
 		CASE(a_launcher_may_be_killed_at_any_moment),

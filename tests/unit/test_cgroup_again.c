@@ -133,11 +133,36 @@ static void what_does_not_hold_the_process_is_not_its_group(void **state)
 	memcpy(bad.name, "..", 3);
 	assert_int_equal(cgroup_open(rig->all, &bad, pid, &found, NULL), -ESTALE);
 	bad = m;
-	bad.kind = CGROUP_NONE;
+	bad.kind = 9;
 	assert_int_equal(cgroup_open(rig->all, &bad, pid, &found, NULL), -ESTALE);
 	assert_null(found);
 	rig_kill(pid);
 	rig->ops->destroy(cg);
+}
+
+static void a_process_in_a_group_of_another_kind_is_neither_taken_nor_lost(void **state)
+{
+	struct rig *rig = need(state);
+	struct cgroup_mark m = { .kind = rig->kind == CGROUP_V1 ? CGROUP_V2 : CGROUP_V1,
+				 .name = "7" };
+	struct cgroup *found = NULL;
+
+	assert_int_equal(cgroup_open(rig->all, &m, getpid(), &found, NULL), -ENOTSUP);
+	assert_null(found);
+}
+
+static void a_process_without_a_group_stays_without(void **state)
+{
+	struct rig *rig = need(state);
+	struct cgroup_mark m = { .kind = CGROUP_NONE, .name = "7" };
+	struct cgroup *found = NULL;
+
+	assert_int_equal(cgroup_open(rig->all, &m, getpid(), &found, NULL), 0);
+	assert_int_equal(cgroup_ops_of(found)->kind, CGROUP_NONE);
+	assert_int_equal(cgroup_missing_of(found), 0x1f);
+	assert_int_equal(cgroup_ops_of(found)->limit(found, &LIMITS, NULL), 0);
+	cgroup_ops_of(found)->destroy(found);
+	assert_int_equal(cgroups_ops(rig->all)->kind, rig->kind);
 }
 
 static bool keep_one(const char *name, void *arg)
@@ -380,6 +405,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(a_group_with_a_process_is_found_again_and_an_empty_one_is_gone),
 		BOTH(what_does_not_hold_the_process_is_not_its_group),
+		BOTH(a_process_in_a_group_of_another_kind_is_neither_taken_nor_lost),
+		BOTH(a_process_without_a_group_stays_without),
 		BOTH(pruning_kills_all_but_what_is_kept),
 		BOTH(others_neither_sweep_nor_disturb_it),
 		BOTH(a_frozen_group_is_found_frozen),
