@@ -85,7 +85,7 @@ static int set_rlimits(const struct box_plan *plan, struct err *err)
 		int what;
 		rlim_t value;
 	} rows[] = {
-		{ RLIMIT_CORE, 0 },
+		{ RLIMIT_CORE, CORE_LIMIT },
 		{ RLIMIT_NOFILE, l->nofile },
 		{ RLIMIT_MEMLOCK, 64u << 10 },
 		{ RLIMIT_MSGQUEUE, 64u << 10 },

@@ -21,6 +21,9 @@ struct sock_filter;
 #define BOX_SOCK_FD 3      /* the control socket in holt-init */
 #define BOX_PYTHON_FD 4    /* the waiting Python's socket in holt-init, with --python */
 #define BOX_LIB_FD 4       /* holt-warm.so in holt-init, with --preload: never both */
+/* Of RLIMIT_CORE. Where core_pattern is a pipe, the kernel runs its handler, as the machine's root,
+ * also with a limit of 0; with 1 it does not. No file is written either: one page is the least. */
+#define CORE_LIMIT 1
 #define BOX_LAYERS_MAX (LAYERS_MAX + 2) /* with fittings.h and sysdirs.h, which lie below */
 
 struct box_plan {

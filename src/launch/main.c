@@ -155,10 +155,26 @@ static int watch_basics(struct launch *l, struct err *err)
 	return r < 0 ? r : launch_watch(l, l->signal_fd, &l->signals, err);
 }
 
+/* For all that we start, beginning with those who handle what boxes made: a box could not raise a
+ * hard limit of 0 to what keeps core handlers away. Who has that limit and no privilege is told. */
+static void limit_cores(const struct launch *l)
+{
+	const struct rlimit core = { CORE_LIMIT, CORE_LIMIT };
+	char pattern[256];
+
+	if (setrlimit(RLIMIT_CORE, &core) == 0 ||
+	    fd_read_file_at(l->proc_fd, "sys/kernel/core_pattern", pattern, sizeof(pattern)) < 0 ||
+	    pattern[0] != '|')
+		return;
+	log_warn("launch", "the hard limit of core files is 0: a crash in a box starts the "
+			   "machine's core handler; set it to 1 or more (limits.conf, LimitCORE=)");
+}
+
 static void process_setup(const struct launch *l)
 {
 	struct rlimit files;
 
+	limit_cores(l);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	/* Rootless, the maps of boxes are written through /proc, which a non-dumpable child closes.
 	 */

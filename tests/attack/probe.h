@@ -25,6 +25,7 @@ extern const struct probe probes_socket[], probes_signal[], probes_privilege[], 
 extern const struct probe probes_proc[], probes_files[], probes_race[], probes_layer[];
 extern const struct probe probes_net[], probes_control[], probes_residue[], probes_leak[];
 extern const struct probe probes_cross[], probes_device[], probes_terminal[], probes_sudo[];
+extern const struct probe probes_arguments[];
 
 /* Print the verdict and return its exit code. */
 int held(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -20,7 +20,9 @@ static int raise_rlimits(int argc, char **argv)
 		if (getrlimit(which, &now) < 0 || now.rlim_max == RLIM_INFINITY)
 			continue;
 		more = (struct rlimit){ now.rlim_max + 1, now.rlim_max + 1 };
-		if (setrlimit(which, &more) == 0)
+		(void)setrlimit(which, &more);
+		(void)getrlimit(which, &after);
+		if (after.rlim_max > now.rlim_max)
 			return broken("rlimit %d rose above %llu", which,
 				      (unsigned long long)now.rlim_max);
 		more.rlim_cur = more.rlim_max = RLIM_INFINITY;
@@ -40,7 +42,7 @@ static int finite_rlimits(int argc, char **argv)
 		int which;
 		rlim_t most;
 	} want[] = {
-		{ "core", RLIMIT_CORE, 0 },
+		{ "core", RLIMIT_CORE, 1 },
 		{ "nofile", RLIMIT_NOFILE, 1024 },
 		{ "nice", RLIMIT_NICE, 20 },
 		{ "rtprio", RLIMIT_RTPRIO, 0 },

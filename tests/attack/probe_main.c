@@ -246,12 +246,12 @@ bool in_a_box(void)
 }
 
 static const struct probe *const families[] = {
-	probes_process,  probes_memory,  probes_disk,   probes_bulk,      probes_life,
-	probes_output,   probes_limits,  probes_calls,  probes_namespace, probes_trace,
-	probes_abi,      probes_socket,  probes_signal, probes_privilege, probes_sweep,
-	probes_proc,     probes_files,   probes_race,   probes_layer,     probes_net,
-	probes_control,  probes_residue, probes_leak,   probes_cross,     probes_device,
-	probes_terminal, probes_sudo,
+	probes_process,  probes_memory,  probes_disk,      probes_bulk,      probes_life,
+	probes_output,   probes_limits,  probes_calls,     probes_namespace, probes_trace,
+	probes_abi,      probes_socket,  probes_signal,    probes_privilege, probes_sweep,
+	probes_proc,     probes_files,   probes_race,      probes_layer,     probes_net,
+	probes_control,  probes_residue, probes_leak,      probes_cross,     probes_device,
+	probes_terminal, probes_sudo,    probes_arguments,
 };
 
 int main(int argc, char **argv)
