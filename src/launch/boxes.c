@@ -42,7 +42,11 @@ struct box *boxes_free(struct launch *l, struct box *b)
 	(void)map_remove(l->by_id, b->id, ID_LEN);
 	if (b->pid > 0 && b->pidfd < 0)
 		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
+	list_remove(&b->pool_link);
+	if (b->is_killed)
+		ending_done(&l->ending);
 	free(b);
+	boxes_end_waiting(l);
 	return NULL;
 }
 
@@ -367,12 +371,10 @@ static void thaw(struct box *b)
 		(void)cgroup_ops_of(b->cell.cgroup)->freeze(b->cell.cgroup, false, NULL);
 }
 
-void boxes_destroy(struct launch *l, struct box *b)
+/* Nobody gets it any more. */
+static void withdraw(struct launch *l, struct box *b)
 {
-	bool is_whole = b->state != BOX_BUILDING; /* else it may not yet be in its namespaces */
-
-	if (b->state == BOX_DYING)
-		return;
+	b->was_whole = b->state != BOX_BUILDING;
 	if (b->state == BOX_BUILDING)
 		b->tmpl->building_count--;
 	else if (b->state == BOX_READY)
@@ -381,6 +383,11 @@ void boxes_destroy(struct launch *l, struct box *b)
 		b->tmpl->claimed_count--;
 	b->state = BOX_DYING;
 	snapshot_cancel(l, b);
+}
+
+static void kill_box(struct launch *l, struct box *b)
+{
+	b->is_killed = true;
 	if (b->pidfd >= 0) {
 		process_kill(b->pidfd);
 		thaw(b);
@@ -388,12 +395,29 @@ void boxes_destroy(struct launch *l, struct box *b)
 	}
 	/* One of a warm interpreter's making belongs to its box's user namespace and ends with it.
 	 */
-	if (is_whole && b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
+	if (b->was_whole && b->plan.net == NET_NONE && b->net_fd < 0 && !b->plan.nested)
 		b->net_fd = netns_of(&l->netns, b->pid);
-	if (is_whole && b->cell.user_ns < 0)
+	if (b->was_whole && b->cell.user_ns < 0)
 		b->cell.user_ns = user_ns_of(l, b->pid);
 	(void)kill(b->pid, SIGKILL);
 	thaw(b);
+}
+
+void boxes_end_waiting(struct launch *l)
+{
+	struct list *node;
+
+	while ((node = ending_next(&l->ending, clock_now_ms())))
+		kill_box(l, LIST_ENTRY(node, struct box, pool_link));
+}
+
+void boxes_destroy(struct launch *l, struct box *b)
+{
+	if (b->state == BOX_DYING)
+		return;
+	withdraw(l, b);
+	ending_add(&l->ending, &b->pool_link);
+	boxes_end_waiting(l);
 }
 
 static uint64_t rusage_us(const struct rusage *ru)
@@ -407,8 +431,8 @@ static void ended(struct launch *l, struct box *b, int status, const struct box_
 {
 	enum box_state was = b->state;
 
-	if (was != BOX_DYING)
-		boxes_destroy(l, b);
+	if (was != BOX_DYING) /* by itself: its number may be another's by now */
+		withdraw(l, b);
 	/* The client has never heard of a box that was to wait; the pool must not make the next one
 	 * for ever. */
 	if (was == BOX_READY || (was == BOX_BUILDING && !b->claim_id))

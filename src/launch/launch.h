@@ -14,6 +14,7 @@
 #include "launch/box.h"
 #include "launch/cgroup.h"
 #include "launch/disk.h"
+#include "launch/ending.h"
 #include "launch/ids.h"
 #include "launch/netns.h"
 #include "launch/poolsize.h"
@@ -103,7 +104,9 @@ struct box {
 	struct err err;        /* why it could not be built */
 	bool has_own;          /* files that are not its template's */
 	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
-	struct list pool_link;
+	bool was_whole;        /* when it was told to end: else not all its namespaces are there */
+	bool is_killed;        /* it counts among those that end */
+	struct list pool_link; /* among those that wait: for a claim, or to be ended */
 };
 
 struct launch {
@@ -134,6 +137,7 @@ struct launch {
 	struct seccomp_filter filters[PROFILE_COUNT];
 	struct template templates[TEMPLATE_MAX + 1]; /* by id; the first: of adopted boxes */
 	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
+	struct ending ending;                        /* of struct box, by pool_link */
 	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
 	struct disk disk;
 	struct rooms rooms;
@@ -155,6 +159,8 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 		 const struct claim *claim, struct err *err);
 void boxes_claim(struct launch *l, struct box *b, const struct claim *claim);
 void boxes_destroy(struct launch *l, struct box *b);
+/* Kills what waits for it, as far as ending.h lets it. */
+void boxes_end_waiting(struct launch *l);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
 /* The process of an adopted box has ended. */
 void boxes_ended(struct launch *l, struct source *self);

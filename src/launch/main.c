@@ -272,12 +272,13 @@ static bool has_children(const struct launch *l)
 	return map_len(l->by_pid) > 0;
 }
 
+/* Those that still wait to be killed are, as others end. */
 static struct box *next_adopted(const struct launch *l)
 {
 	MAP_FOREACH (l->by_id, it) {
 		struct box *b = it.value;
 
-		if (b->pidfd >= 0)
+		if (b->pidfd >= 0 && b->is_killed)
 			return b;
 	}
 	return NULL;
@@ -309,6 +310,7 @@ static void wait_for_boxes(struct launch *l)
 /* One thing at a time, so that a request never waits for more than one. */
 static bool idle_work(struct launch *l, uint64_t idle_ms)
 {
+	boxes_end_waiting(l);
 	if (pool_refill(l, idle_ms >= QUIET_MS))
 		return true;
 	if (rooms_tidy(l, idle_ms >= CALM_MS) || (idle_ms >= QUIET_MS && cell_cool(l)))
@@ -324,7 +326,10 @@ static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
 		return 0;
 	if (idle_ms < CALM_MS)
 		return idle_ms < QUIET_MS ? QUIET_MS : CALM_MS;
-	return pool_is_active(l) || l->cooling_count > 0 || l->rooms.left > 0 ? POOL_TICK_MS : -1;
+	return pool_is_active(l) || ending_is_waiting(&l->ending) || l->cooling_count > 0 ||
+			       l->rooms.left > 0
+		       ? POOL_TICK_MS
+		       : -1;
 }
 
 static void serve(struct launch *l)
@@ -404,6 +409,7 @@ static struct launch *launch_create(int sock)
 		list_init(&l->templates[i].ready);
 	}
 	l->disk.layers = l->disk.volumes = l->rooms.layers = l->rooms.rooms = -1;
+	ending_init(&l->ending);
 	list_init(&l->jobs);
 	list_init(&l->later);
 	l->by_pid = map_create(BOXES_MAX);

@@ -1,0 +1,83 @@
+#include "check.h"
+#include "launch/ending.h"
+
+#define BOXES 2000
+
+static void no_more_end_at_a_time_than_the_limit(void **state)
+{
+	static struct list boxes[BOXES];
+	struct ending e;
+	unsigned begun = 0, ended = 0;
+
+	(void)state;
+	ending_init(&e);
+	for (int i = 0; i < BOXES; i++)
+		ending_add(&e, &boxes[i]);
+	while (ended < BOXES) {
+		while (ending_next(&e, 0))
+			begun++;
+		assert_in_range(begun - ended, 1, ENDING_MAX);
+		ending_done(&e);
+		ended++;
+	}
+	assert_int_equal(begun, BOXES);
+	assert_false(ending_is_waiting(&e));
+}
+
+static void they_end_in_the_order_in_which_they_were_told_to(void **state)
+{
+	struct list boxes[3];
+	struct ending e;
+
+	(void)state;
+	ending_init(&e);
+	for (int i = 0; i < 3; i++)
+		ending_add(&e, &boxes[i]);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(ending_next(&e, 0), &boxes[i]);
+	assert_null(ending_next(&e, 0));
+}
+
+/* Processes that the kernel does not let go must not keep all others alive. */
+static void those_that_do_not_end_hold_up_nobody_for_ever(void **state)
+{
+	struct list boxes[ENDING_MAX + 2];
+	struct ending e;
+
+	(void)state;
+	ending_init(&e);
+	for (int i = 0; i < ENDING_MAX + 2; i++)
+		ending_add(&e, &boxes[i]);
+	for (int i = 0; i < ENDING_MAX; i++)
+		assert_non_null(ending_next(&e, 100));
+	assert_null(ending_next(&e, 100 + ENDING_SLOW_MS - 1));
+	assert_ptr_equal(ending_next(&e, 100 + ENDING_SLOW_MS), &boxes[ENDING_MAX]);
+	assert_null(ending_next(&e, 100 + ENDING_SLOW_MS)); /* one for each such time */
+}
+
+/* One that ends by itself while it waits is taken out of the list by its owner. */
+static void one_that_is_gone_already_is_passed_over(void **state)
+{
+	struct list boxes[2];
+	struct ending e;
+
+	(void)state;
+	ending_init(&e);
+	ending_add(&e, &boxes[0]);
+	ending_add(&e, &boxes[1]);
+	list_remove(&boxes[0]);
+	assert_ptr_equal(ending_next(&e, 0), &boxes[1]);
+	assert_int_equal(e.under_way, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_more_end_at_a_time_than_the_limit),
+		cmocka_unit_test(they_end_in_the_order_in_which_they_were_told_to),
+		cmocka_unit_test(those_that_do_not_end_hold_up_nobody_for_ever),
+		cmocka_unit_test(one_that_is_gone_already_is_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
