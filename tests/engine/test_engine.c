@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "launch/ending.h"
 #include "provider/guest_client.h"
 #include "provider/launcher.h"
 
@@ -185,6 +186,15 @@ static void burst_claimed(void *user, const struct provider_reply *reply)
 	b->n++;
 }
 
+static void wait_for_answers(struct rig *r)
+{
+	struct pollfd p = { launcher_fd(r->launcher), POLLIN, 0 };
+
+	p.events |= launcher_wants_write(r->launcher) ? POLLOUT : 0;
+	(void)poll(&p, 1, -1);
+	assert_int_equal(launcher_dispatch(r->launcher), 0);
+}
+
 /* So many claims at once, and all of them given back. How many came from the pool. */
 static unsigned burst(struct rig *r, unsigned n)
 {
@@ -198,13 +208,8 @@ static unsigned burst(struct rig *r, unsigned n)
 						&(struct launch_spec){ .template_id = POOLED },
 						burst_claimed, b, &r->err),
 				 0);
-	while (b->n < n) {
-		struct pollfd p = { launcher_fd(r->launcher), POLLIN, 0 };
-
-		p.events |= launcher_wants_write(r->launcher) ? POLLOUT : 0;
-		(void)poll(&p, 1, -1);
-		assert_int_equal(launcher_dispatch(r->launcher), 0);
-	}
+	while (b->n < n)
+		wait_for_answers(r);
 	for (unsigned i = 0; i < n; i++) {
 		assert_int_equal(guest_create(b->held[i].box.sock, &b->held[i].guest, &r->err), 0);
 		release(r, &b->held[i], NULL);
@@ -238,6 +243,40 @@ static void a_burst_makes_the_pool_larger_and_the_next_is_served_from_it(void **
 	assert_int_equal(s.target, 1);
 	pool.min = pool.max = 0;
 	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
+}
+
+static void count_destroyed(void *user, const struct provider_reply *reply)
+{
+	unsigned *n = user;
+
+	if (reply->code < 0)
+		fail_msg("destroy: %s", reply->text);
+	++*n;
+}
+
+/* More than end at a time: those that have to wait end as well, and each is answered. */
+static void many_boxes_can_be_destroyed_at_once(void **state)
+{
+	enum { BOXES = ENDING_MAX + 8 };
+	struct rig *r = *state;
+	static struct held held[BOXES];
+	unsigned n = 0;
+
+	for (int i = 0; i < BOXES; i++)
+		claim(r, HOST, &held[i]);
+	for (int i = 0; i < BOXES; i++)
+		assert_int_equal(
+			launcher_destroy(r->launcher, held[i].box.id, count_destroyed, &n, &r->err),
+			0);
+	while (n < BOXES)
+		wait_for_answers(r);
+	for (int i = 0; i < BOXES; i++) {
+		struct pollfd p = { held[i].box.pidfd, POLLIN, 0 };
+
+		assert_int_equal(poll(&p, 1, 0), 1); /* it has ended */
+		guest_free(held[i].guest);
+		(void)close(held[i].box.pidfd);
+	}
 }
 
 static void what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold(void **state)
@@ -499,6 +538,7 @@ int main(void)
 		cmocka_unit_test(unset_limits_are_the_defaults),
 		cmocka_unit_test(a_pool_hands_out_waiting_boxes_and_refills),
 		cmocka_unit_test(a_burst_makes_the_pool_larger_and_the_next_is_served_from_it),
+		cmocka_unit_test(many_boxes_can_be_destroyed_at_once),
 		cmocka_unit_test(what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold),
 		cmocka_unit_test(a_paused_box_stands_still_and_goes_on),
 		cmocka_unit_test(a_paused_box_can_be_destroyed),
