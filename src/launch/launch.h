@@ -16,6 +16,7 @@
 #include "launch/disk.h"
 #include "launch/ending.h"
 #include "launch/ids.h"
+#include "launch/locks.h"
 #include "launch/netns.h"
 #include "launch/poolsize.h"
 #include "launch/room.h"
@@ -137,8 +138,9 @@ struct launch {
 	struct seccomp_filter filters[PROFILE_COUNT];
 	struct template templates[TEMPLATE_MAX + 1]; /* by id; the first: of adopted boxes */
 	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
-	struct ending ending;                        /* of struct box, by pool_link */
-	struct zygotes *zygotes;                     /* owned: src/launch/zygote.c */
+	struct locks locks;
+	struct ending ending;    /* of struct box, by pool_link */
+	struct zygotes *zygotes; /* owned: src/launch/zygote.c */
 	struct disk disk;
 	struct rooms rooms;
 	struct list later; /* claims that wait for sysdirs.h; owned by server.c */

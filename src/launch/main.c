@@ -332,6 +332,12 @@ static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
 		       : -1;
 }
 
+/* Of two times to wait; -1: for ever. */
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static void serve(struct launch *l)
 {
 	struct epoll_event events[EVENTS];
@@ -339,7 +345,8 @@ static void serve(struct launch *l)
 	uint64_t idle_ms = 0;
 
 	while (!l->closing) {
-		int n = epoll_wait(l->epoll_fd, events, EVENTS, wait_ms(l, busy, idle_ms));
+		int n = epoll_wait(l->epoll_fd, events, EVENTS,
+				   sooner(wait_ms(l, busy, idle_ms), locks_look(l)));
 
 		for (int i = 0; i < n && !l->closing; i++) {
 			struct source *s = events[i].data.ptr;

@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -247,6 +248,44 @@ static int fds_in_flight(int argc, char **argv)
 	return held("%llu descriptors in flight: %s", (unsigned long long)sent, strerror(error));
 }
 
+/* hold-locks COUNT WAYS: so many locks, by so many processes, which then wait to be ended for them.
+ */
+static int hold_locks(int argc, char **argv)
+{
+	unsigned count = (unsigned)number(argc, argv, 0, 6000);
+	unsigned ways = (unsigned)number(argc, argv, 1, 1);
+
+	for (unsigned w = 0; w < ways; w++)
+		if (fork_or_die() == 0) {
+			for (unsigned i = 0; i < count / ways; i++)
+				if (make_lock(w * count + i) < 0)
+					_exit(1);
+			sleep_ms(600000);
+			_exit(0);
+		}
+	for (unsigned w = 0; w < ways; w++) {
+		int status = 0;
+
+		(void)wait(&status);
+		if (!WIFSIGNALED(status))
+			return broken("a process with locks ended with %d", WEXITSTATUS(status));
+	}
+	return held("%u processes with %u locks were ended", ways, count);
+}
+
+/* Locks that /proc/locks shows no owner of: of a process that is gone, and of an open file. */
+static int hidden_locks(int argc, char **argv)
+{
+	const struct call sharing = { "clone with CLONE_FILES", SYS_clone, { 0x400 | SIGCHLD } };
+	struct flock l = { .l_type = F_WRLCK, .l_len = 1 };
+	int fd = open("/tmp/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)argc, (void)argv;
+	if (fcntl(fd, 37 /* F_OFD_SETLK */, &l) == 0 || errno != EINVAL)
+		return broken("a lock of an open file: %s", strerror(errno));
+	return refuse_calls(&sharing, 1);
+}
+
 /* bulk-hold KIND MS: takes all of a kind that it can get and keeps them, for neighbours to notice.
  */
 static int bulk_hold(int argc, char **argv)
@@ -280,6 +319,8 @@ static int bulk_some(int argc, char **argv)
 const struct probe probes_bulk[] = {
 	{ "bulk", bulk },
 	{ "fds-in-flight", fds_in_flight },
+	{ "hold-locks", hold_locks },
+	{ "hidden-locks", hidden_locks },
 	{ "bulk-hold", bulk_hold },
 	{ "bulk-some", bulk_some },
 	{ NULL, NULL },
