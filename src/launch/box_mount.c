@@ -35,13 +35,29 @@ static const struct {
 #define NOTHING BOX_NOTHING
 #define PLACE_MAX 64
 
-/* World-readable files of /proc that tell about the machine and that no program needs. What is
- * readable by root only needs no mask: a box never has the machine's root id. */
+/* World-readable files of /proc that tell about the machine, or count what all on it do, and that
+ * no program needs. What is readable by root only needs no mask: a box never has the machine's root
+ * id. */
 static const char *const masked_files[] = {
-	"proc/cmdline", "proc/config.gz", "proc/kallsyms",   "proc/keys",      "proc/key-users",
-	"proc/locks",   "proc/modules",   "proc/interrupts", "proc/diskstats", "proc/partitions",
+	"proc/cmdline",   "proc/config.gz", "proc/kallsyms",   "proc/keys",      "proc/key-users",
+	"proc/locks",     "proc/modules",   "proc/interrupts", "proc/diskstats", "proc/partitions",
+	"proc/buddyinfo", "proc/cgroups",   "proc/mdstat",     "proc/schedstat", "proc/softirqs",
+	"proc/swaps",     "proc/vmstat",    "proc/zoneinfo",
 };
-static const char *const masked_dirs[] = { "proc/acpi", "proc/bus", "proc/fs", "proc/scsi" };
+static const char *const masked_dirs[] = { "proc/acpi", "proc/bus",      "proc/driver", "proc/fs",
+					   "proc/irq",  "proc/pressure", "proc/scsi" };
+/* In a tree that is read-only already. boot_id: one name for all boxes of this machine until it
+ * boots again. */
+static const char *const masked_settings[] = {
+	"proc/sys/fs/aio-nr",
+	"proc/sys/fs/dentry-state",
+	"proc/sys/fs/file-nr",
+	"proc/sys/fs/inode-nr",
+	"proc/sys/fs/inode-state",
+	"proc/sys/kernel/pty/nr",
+	"proc/sys/kernel/random/boot_id",
+};
+static const char *const masked_setting_dirs[] = { "proc/sys/fs/quota" };
 
 /* System directories that a template binds from the machine, where they are not links. */
 static const char *const system_dirs[] = { "/usr",   "/bin",   "/sbin",  "/lib",
@@ -391,10 +407,9 @@ static int protect_sysctl(struct err *err)
 	r = mounts_protect(tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	if (r == 0)
 		r = mounts_attach(tree, "proc/sys", err);
-	/* One name for all boxes of this machine until it boots again. */
-	return r < 0 ? r
-		     : mask((const char *const[]){ "proc/sys/kernel/random/boot_id" }, 1,
-			    "dev/null", err);
+	if (r == 0)
+		r = mask(masked_settings, COUNT(masked_settings), "dev/null", err);
+	return r < 0 ? r : mask(masked_setting_dirs, COUNT(masked_setting_dirs), "sys", err);
 }
 
 static int mount_proc(const struct box_plan *plan, struct err *err)

@@ -109,6 +109,47 @@ static int search(int argc, char **argv)
 	return held("%d files, none tells any of %d secrets", s.files, argc);
 }
 
+/* What counts the doings of the whole machine: a channel between boxes, and a clock of neighbours.
+ */
+static int counters(int argc, char **argv)
+{
+	static const char *const paths[] = {
+		"/proc/buddyinfo",
+		"/proc/cgroups",
+		"/proc/diskstats",
+		"/proc/interrupts",
+		"/proc/key-users",
+		"/proc/locks",
+		"/proc/mdstat",
+		"/proc/pressure/cpu",
+		"/proc/pressure/io",
+		"/proc/pressure/memory",
+		"/proc/schedstat",
+		"/proc/slabinfo",
+		"/proc/softirqs",
+		"/proc/swaps",
+		"/proc/timer_list",
+		"/proc/vmallocinfo",
+		"/proc/vmstat",
+		"/proc/zoneinfo",
+		"/proc/irq/0/spurious",
+		"/proc/sys/fs/aio-nr",
+		"/proc/sys/fs/dentry-state",
+		"/proc/sys/fs/file-nr",
+		"/proc/sys/fs/inode-nr",
+		"/proc/sys/fs/inode-state",
+		"/proc/sys/fs/quota/syncs",
+		"/proc/sys/kernel/pty/nr",
+	};
+	char data[256];
+
+	(void)argc, (void)argv;
+	for (size_t i = 0; i < COUNT(paths); i++)
+		if (slurp(paths[i], data, sizeof(data)) > 0)
+			return broken("%s tells: %.20s", paths[i], data);
+	return held("none of %zu counters can be read", COUNT(paths));
+}
+
 static int environment(int argc, char **argv)
 {
 	static const char *const known[] = { "PATH",   "HOME",         "USER",   "LOGNAME",
@@ -316,8 +357,7 @@ static int processes(int argc, char **argv)
 }
 
 const struct probe probes_leak[] = {
-	{ "leak-search", search },  { "environment", environment },
-	{ "names", names },         { "accounts", accounts },
-	{ "etc-files", etc_files }, { "mounts-seen", mounts },
-	{ "processes", processes }, { NULL, NULL },
+	{ "leak-search", search }, { "counters", counters },   { "environment", environment },
+	{ "names", names },        { "accounts", accounts },   { "etc-files", etc_files },
+	{ "mounts-seen", mounts }, { "processes", processes }, { NULL, NULL },
 };
