@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -127,6 +128,36 @@ static void init_stands_fire(struct world *w, const struct attack *a)
 	box_close(w, &w->box, NULL);
 }
 
+/* Whether the first page of a file is in memory, by whoever may know. */
+static bool is_in_memory(const char *path)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char page = 0;
+	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mincore(p, 1, &page), 0);
+	(void)munmap(p, 1);
+	return page & 1;
+}
+
+/* What the machine has read stays in memory, whatever a box advises. */
+static void shared_files_stay_in_memory(struct world *w, const struct attack *a)
+{
+	static const char path[] = "/usr/lib/os-release";
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	(void)a;
+	box_open(w, &w->box, TEMPLATE_PLAIN, NULL);
+	box_upload(w, &w->box);
+	assert_true(fd >= 0 && pread(fd, &byte, 1, 0) == 1);
+	assert_true(is_in_memory(path));
+	box_expect_held(w, &w->box, "evict /usr/lib/os-release", 0);
+	assert_true(is_in_memory(path));
+	box_close(w, &w->box, NULL);
+}
+
 /* A program that the machine runs is not seen by a box that watches its directory. */
 static void watches_see_nothing(struct world *w, const struct attack *a)
 {
@@ -235,6 +266,12 @@ static const struct attack rows[] = {
 	BOTH("K27 only harmless attributes of a process can be set", "attributes"),
 	BOTH("K27 only harmless commands reach descriptors", "commands"),
 	BOTH("K27 huge pages and pages of others are out of reach", "advice"),
+	{ "K27 no advice takes shared files out of memory",
+	  NULL,
+	  0,
+	  0,
+	  { 0 },
+	  shared_files_stay_in_memory },
 	PLAIN("K27 asynchronous I/O is refused", "async-io"),
 	BOTH("K28 a crash runs no core handler of the machine", "core-limit"),
 	PLAIN("K26 wild robust lists are harmless", "robust"),

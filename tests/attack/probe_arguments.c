@@ -321,6 +321,21 @@ static int advice(int argc, char **argv)
 	return held("%zu kinds of advice and huge pages refused", COUNT(refused));
 }
 
+/* evict PATH: advises the kernel to forget the file, and to write out what there is. Both are told
+ * that it is done. */
+static int evict(int argc, char **argv)
+{
+	int fd = open(text(argc, argv, 0, "/usr/lib/os-release"), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return not_here("no such file: %s", strerror(errno));
+	for (int i = 0; i < 3; i++)
+		if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) != 0)
+			return broken("the advice is refused aloud");
+	sync();
+	return held("said so");
+}
+
 /* Contexts of asynchronous I/O are a stock of the machine's. */
 static int async_io(int argc, char **argv)
 {
@@ -343,6 +358,7 @@ const struct probe probes_arguments[] = {
 	{ "attributes", attributes },
 	{ "commands", commands },
 	{ "advice", advice },
+	{ "evict", evict },
 	{ "async-io", async_io },
 	{ NULL, NULL },
 };
