@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +13,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/parse.h"
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/session.h"
@@ -34,25 +32,6 @@ const struct opt doctor_opts[] = {
 static const char *const health_names[] = {
 	[HEALTH_OK] = "ok", [HEALTH_WARN] = "warn", [HEALTH_FAIL] = "fail"
 };
-
-void finding_set(struct finding *f, enum health health, const char *fmt, ...)
-{
-	va_list ap;
-
-	f->health = health;
-	va_start(ap, fmt);
-	(void)vsnprintf(f->text, sizeof(f->text), fmt, ap);
-	va_end(ap);
-}
-
-void finding_mend(struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(f->mend, sizeof(f->mend), fmt, ap);
-	va_end(ap);
-}
 
 int doctor_try(int (*fn)(const void *arg), const void *arg)
 {
@@ -92,17 +71,6 @@ int doctor_unshare(int flags)
 	if (unshare(flags) < 0)
 		return errno;
 	return flags & CLONE_NEWUSER ? map_self(uid, gid) : 0;
-}
-
-long doctor_sysctl(const char *path, long missing)
-{
-	char text[32];
-	int64_t v;
-
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return missing;
-	text[strcspn(text, "\n")] = '\0';
-	return parse_i64(text, INT64_MIN, INT64_MAX, &v) < 0 ? missing : (long)v;
 }
 
 static const struct {

@@ -28,5 +28,11 @@ void finding_mend(struct finding *f, const char *fmt, ...) __attribute__((format
 int doctor_try(int (*fn)(const void *arg), const void *arg);
 /* Makes the namespaces, as an ordinary user inside a new user namespace whose root we are. */
 int doctor_unshare(int flags);
+/* Programs that the kernel starts by itself: whether a box can make it do so. The judges are for
+ * tests: NULL: there is no such setting. */
+void doctor_check_modules(struct finding *f);
+void doctor_judge_modules(struct finding *f, const char *helper, long disabled);
+void doctor_check_cores(struct finding *f);
+void doctor_judge_cores(struct finding *f, const char *pattern, bool can_be_limited);
 /* The number in a file of /proc/sys, or `missing`. */
 long doctor_sysctl(const char *path, long missing);

@@ -293,9 +293,16 @@ static void check_memfd(struct finding *f)
 }
 
 const struct check doctor_kernel_checks[] = {
-	{ "kernel", check_kernel },         { "user namespaces", check_user_sysctls },
-	{ "namespaces", check_namespaces }, { "system calls", check_calls },
-	{ "seccomp", check_seccomp },       { "landlock", check_landlock },
-	{ "overlayfs", check_overlay },     { "/proc", check_proc },
-	{ "memfd", check_memfd },           { 0 },
+	{ "kernel", check_kernel },
+	{ "user namespaces", check_user_sysctls },
+	{ "namespaces", check_namespaces },
+	{ "system calls", check_calls },
+	{ "seccomp", check_seccomp },
+	{ "landlock", check_landlock },
+	{ "overlayfs", check_overlay },
+	{ "/proc", check_proc },
+	{ "memfd", check_memfd },
+	{ "kernel modules", doctor_check_modules },
+	{ "core handler", doctor_check_cores },
+	{ 0 },
 };
