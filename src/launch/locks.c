@@ -85,7 +85,7 @@ static int compare_holders(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t locks_judge(struct lock_holder *holders, size_t n, uint64_t own, size_t most)
+uint64_t locks_judge(struct lock_holder *holders, size_t n, size_t most)
 {
 	uint64_t found = 0;
 
@@ -94,7 +94,7 @@ uint64_t locks_judge(struct lock_holder *holders, size_t n, uint64_t own, size_t
 		bool goes_on = i > 0 && holders[i - 1].pid_ns == holders[i].pid_ns;
 
 		sum = (goes_on ? sum : 0) + holders[i].count;
-		if (holders[i].pid_ns == 0 || holders[i].pid_ns == own || sum <= most)
+		if (holders[i].pid_ns == 0 || sum <= most)
 			continue;
 		most = sum;
 		found = holders[i].pid_ns;
@@ -132,15 +132,49 @@ static uint64_t pid_ns_of(const struct launch *l, pid_t pid)
 	return fstatat(l->proc_fd, path, &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
-static const struct box *find_box(const struct launch *l, uint64_t pid_ns)
-{
-	MAP_FOREACH (l->by_id, it) {
-		const struct box *b = it.value;
+/* A box, by what all its processes have in common. */
+struct space {
+	uint64_t pid_ns;
+	const struct box *box;
+};
 
-		if (b->pid > 0 && pid_ns_of(l, b->pid) == pid_ns)
-			return b;
-	}
-	return NULL;
+static int compare_spaces(const void *a, const void *b)
+{
+	uint64_t x = ((const struct space *)a)->pid_ns, y = ((const struct space *)b)->pid_ns;
+
+	return (x > y) - (x < y);
+}
+
+static const struct box *find_box(const struct space *spaces, size_t n, uint64_t pid_ns)
+{
+	struct space key = { pid_ns, NULL }, *found = NULL;
+
+	if (pid_ns != 0)
+		found = bsearch(&key, spaces, n, sizeof(key), compare_spaces);
+	return found ? found->box : NULL;
+}
+
+/* 0: it has none of its own, or not yet. The number of an adopted box's process is another's as
+ * soon as that has ended: whoever still lives had it when we looked. */
+static uint64_t space_of(const struct launch *l, const struct box *b, uint64_t own)
+{
+	uint64_t pid_ns = b->state == BOX_BUILDING || b->pid <= 0 ? 0 : pid_ns_of(l, b->pid);
+
+	if (pid_ns == own || (b->pidfd >= 0 && process_wait(b->pidfd, 0) == 0))
+		return 0;
+	return pid_ns;
+}
+
+/* In the order of find_box(). */
+static size_t list_spaces(const struct launch *l, struct space *ret)
+{
+	uint64_t own = pid_ns_of(l, getpid());
+	size_t n = 0;
+
+	MAP_FOREACH (l->by_id, it)
+		ret[n++] = (struct space){ space_of(l, it.value, own), it.value };
+	qsort(ret, n, sizeof(ret[0]), compare_spaces);
+	return n;
 }
 
 /* The number may be another's by now; what the descriptor stands for is looked at again. */
@@ -170,20 +204,23 @@ static void end_holders(const struct launch *l, const struct box *b,
 
 static void judge(const struct launch *l, pid_t *pids, size_t n)
 {
-	size_t most = n < LOCKS_MACHINE_MAX ? LOCKS_BOX_MAX : FEW, rows;
+	size_t most = n < LOCKS_MACHINE_MAX ? LOCKS_BOX_MAX : FEW, rows, n_spaces;
 	_free_ struct lock_holder *holders = calloc(n, sizeof(*holders));
-	const struct box *b;
+	_free_ struct space *spaces = calloc(map_len(l->by_id), sizeof(*spaces));
 	uint64_t pid_ns;
 
-	if (!holders)
+	if (!holders || !spaces)
 		return;
+	n_spaces = list_spaces(l, spaces);
 	rows = locks_count(pids, n, holders);
-	for (size_t i = 0; i < rows; i++)
+	for (size_t i = 0; i < rows; i++) {
 		holders[i].pid_ns = pid_ns_of(l, holders[i].pid);
-	pid_ns = locks_judge(holders, rows, pid_ns_of(l, getpid()), most);
-	b = pid_ns == 0 ? NULL : find_box(l, pid_ns);
-	if (b)
-		end_holders(l, b, holders, rows, pid_ns);
+		if (!find_box(spaces, n_spaces, holders[i].pid_ns))
+			holders[i].pid_ns = 0;
+	}
+	pid_ns = locks_judge(holders, rows, most);
+	if (pid_ns != 0)
+		end_holders(l, find_box(spaces, n_spaces, pid_ns), holders, rows, pid_ns);
 }
 
 int locks_look(struct launch *l)

@@ -22,7 +22,7 @@ struct locks {
 struct lock_holder {
 	pid_t pid;
 	unsigned count;
-	uint64_t pid_ns; /* 0: not known, or gone */
+	uint64_t pid_ns; /* of the box that it is in; 0: of none, or gone */
 };
 
 /* Adds the pids of the lines of a text of /proc/locks to pids[*n..max); of what has no owner
@@ -30,8 +30,8 @@ struct lock_holder {
 size_t locks_parse(const char *text, size_t size, pid_t *pids, size_t *n, size_t max);
 /* One row for each of them; pids are sorted for it. The number of rows. */
 size_t locks_count(pid_t *pids, size_t n, struct lock_holder *ret);
-/* The namespace that has too many, of those but `own`; 0: none. Holders are sorted for it. */
-uint64_t locks_judge(struct lock_holder *holders, size_t n, uint64_t own, size_t most);
+/* The namespace that has most of them and more than that; 0: none. Holders are sorted for it. */
+uint64_t locks_judge(struct lock_holder *holders, size_t n, size_t most);
 
 /* Looks if it is time to. How long to wait for the next time; -1: there are no boxes. */
 int locks_look(struct launch *l);
