@@ -148,35 +148,34 @@ struct block {
 	{                                      \
 		a, BPF_JSET, 0, bits, t, false \
 	}
+#define TESTS(...) .tests = { __VA_ARGS__ }, .count = COUNT(((const struct test[]){ __VA_ARGS__ }))
 #define LIST(a, spans) .list_arg = (a), .list = (spans), .list_count = COUNT(spans)
 
 static const struct block blocks[V_COUNT] = {
 	/* No new namespaces: most kernel holes of the last years were reached through them. And no
 	 * process that shares descriptors with its parent without being a thread of it: locks that
 	 * it leaves behind are nobody's. */
-	[V_CLONE] = { 2,
-		      V_ALLOW,
-		      { HAS(0, NAMESPACE_FLAGS, V_EPERM),
-			{ 0, BPF_JEQ, CLONE_FILES | CLONE_THREAD, CLONE_FILES, V_EPERM, false } } },
+	[V_CLONE] = { .otherwise = V_ALLOW,
+		      TESTS(HAS(0, NAMESPACE_FLAGS, V_EPERM),
+			    { 0, BPF_JEQ, CLONE_FILES | CLONE_THREAD, CLONE_FILES, V_EPERM,
+			      false }) },
 	/* A list of families, not a list of exceptions: the next AF_ALG is closed already. AF_INET
 	 * and AF_INET6 differ in one bit. Raw sockets and every transport but TCP and UDP are
 	 * refused. */
-	[V_SOCKET] = { 7,
-		       V_EPERM,
-		       { EQ(0, AF_UNIX, V_ALLOW),
-			 { 0, BPF_JEQ, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET &AF_INET6,
-			   V_EAFNOSUPPORT, true },
-			 HAS(1, 0xf & ~(SOCK_STREAM | SOCK_DGRAM), V_EPERM),
-			 { 1, BPF_JEQ, 0xf, SOCK_STREAM | SOCK_DGRAM, V_EPERM, false },
-			 EQ(2, 0, V_ALLOW),
-			 EQ(2, IPPROTO_TCP, V_ALLOW),
-			 EQ(2, IPPROTO_UDP, V_ALLOW) } },
-	[V_SOCKETPAIR] = { 1, V_ALLOW, { NE(0, AF_UNIX, V_EAFNOSUPPORT) } },
-	[V_SETSOCKOPT] = { 5,
-			   V_ENOPROTOOPT,
-			   { EQ(1, SOL_SOCKET, V_SOCKET_OPTION), EQ(1, IPPROTO_IP, V_IP_OPTION),
-			     EQ(1, IPPROTO_IPV6, V_IPV6_OPTION), EQ(1, IPPROTO_TCP, V_TCP_OPTION),
-			     EQ(1, IPPROTO_UDP, V_UDP_OPTION) } },
+	[V_SOCKET] = { .otherwise = V_EPERM,
+		       TESTS(EQ(0, AF_UNIX, V_ALLOW),
+			     { 0, BPF_JEQ, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET &AF_INET6,
+			       V_EAFNOSUPPORT, true },
+			     HAS(1, 0xf & ~(SOCK_STREAM | SOCK_DGRAM), V_EPERM),
+			     { 1, BPF_JEQ, 0xf, SOCK_STREAM | SOCK_DGRAM, V_EPERM, false },
+			     EQ(2, 0, V_ALLOW), EQ(2, IPPROTO_TCP, V_ALLOW),
+			     EQ(2, IPPROTO_UDP, V_ALLOW)) },
+	[V_SOCKETPAIR] = { .otherwise = V_ALLOW, TESTS(NE(0, AF_UNIX, V_EAFNOSUPPORT)) },
+	[V_SETSOCKOPT] = { .otherwise = V_ENOPROTOOPT,
+			   TESTS(EQ(1, SOL_SOCKET, V_SOCKET_OPTION), EQ(1, IPPROTO_IP, V_IP_OPTION),
+				 EQ(1, IPPROTO_IPV6, V_IPV6_OPTION),
+				 EQ(1, IPPROTO_TCP, V_TCP_OPTION),
+				 EQ(1, IPPROTO_UDP, V_UDP_OPTION)) },
 	[V_SOCKET_OPTION] = { .otherwise = V_ENOPROTOOPT, LIST(2, socket_options) },
 	[V_IP_OPTION] = { .otherwise = V_ENOPROTOOPT, LIST(2, ip_options) },
 	[V_IPV6_OPTION] = { .otherwise = V_ENOPROTOOPT, LIST(2, ipv6_options) },
@@ -184,43 +183,41 @@ static const struct block blocks[V_COUNT] = {
 	[V_UDP_OPTION] = { .otherwise = V_ENOPROTOOPT, LIST(2, udp_options) },
 	/* Typing into a terminal one shares with somebody else, and line disciplines by number, are
 	 * refused aloud. SIOCETHTOOL: the answer that programs take for "nothing to tell". */
-	[V_IOCTL] = { 5,
-		      V_ENOTTY,
-		      { EQ(1, TIOCSTI, V_EPERM), EQ(1, TIOCLINUX, V_EPERM),
-			EQ(1, TIOCCONS, V_EPERM), EQ(1, TIOCSETD, V_EPERM),
-			EQ(1, SIOCETHTOOL, V_EOPNOTSUPP) },
+	[V_IOCTL] = { .otherwise = V_ENOTTY,
+		      TESTS(EQ(1, TIOCSTI, V_EPERM), EQ(1, TIOCLINUX, V_EPERM),
+			    EQ(1, TIOCCONS, V_EPERM), EQ(1, TIOCSETD, V_EPERM),
+			    EQ(1, SIOCETHTOOL, V_EOPNOTSUPP)),
 		      LIST(1, ioctl_requests) },
-	[V_PRCTL] = { 2,
-		      V_EINVAL,
-		      { EQ(0, PR_SET_MM, V_EPERM), EQ(0, PR_SCHED_CORE, V_EPERM) },
+	[V_PRCTL] = { .otherwise = V_EINVAL,
+		      TESTS(EQ(0, PR_SET_MM, V_EPERM), EQ(0, PR_SCHED_CORE, V_EPERM)),
 		      LIST(0, prctl_options) },
 	/* Asking is fine, changing is not: READ_IMPLIES_EXEC and ADDR_NO_RANDOMIZE undo hardening.
 	 */
-	[V_PERSONALITY] = { 2, V_EPERM, { EQ(0, 0, V_ALLOW), EQ(0, 0xffffffff, V_ALLOW) } },
+	[V_PERSONALITY] = { .otherwise = V_EPERM,
+			    TESTS(EQ(0, 0, V_ALLOW), EQ(0, 0xffffffff, V_ALLOW)) },
 	/* Leases and directory notification reach other readers of a shared file. */
-	[V_FCNTL] = { 2,
-		      V_EINVAL,
-		      { EQ(1, F_SETLEASE, V_EPERM), EQ(1, F_NOTIFY, V_EPERM) },
+	[V_FCNTL] = { .otherwise = V_EINVAL,
+		      TESTS(EQ(1, F_SETLEASE, V_EPERM), EQ(1, F_NOTIFY, V_EPERM)),
 		      LIST(1, fcntl_commands) },
 	/* RLIMIT_CORE stays 1: the machine's core handler does not run for a box. With 0 it would,
 	 * and programs that set 0 mean what they have already: they are told that it is done. */
-	[V_SETRLIMIT] = { 1, V_ALLOW, { EQ(0, RLIMIT_CORE, V_NOTHING) } },
+	[V_SETRLIMIT] = { .otherwise = V_ALLOW, TESTS(EQ(0, RLIMIT_CORE, V_NOTHING)) },
 	/* Of oneself only: without privilege PID 1 has the user's own id and could be crippled. Who
 	 * changes RLIMIT_CORE and wants to know what it was is refused. */
-	[V_PRLIMIT] = { 6,
-			V_ALLOW,
-			{ NE(0, 0, V_EPERM), NE(1, RLIMIT_CORE, V_ALLOW), NE(3, 0, V_PRLIMIT_OLD),
-			  NE(HIGH(3), 0, V_PRLIMIT_OLD), NE(2, 0, V_NOTHING),
-			  NE(HIGH(2), 0, V_NOTHING) } },
-	[V_PRLIMIT_OLD] = { 2, V_ALLOW, { NE(2, 0, V_EPERM), NE(HIGH(2), 0, V_EPERM) } },
+	[V_PRLIMIT] = { .otherwise = V_ALLOW,
+			TESTS(NE(0, 0, V_EPERM), NE(1, RLIMIT_CORE, V_ALLOW),
+			      NE(3, 0, V_PRLIMIT_OLD), NE(HIGH(3), 0, V_PRLIMIT_OLD),
+			      NE(2, 0, V_NOTHING), NE(HIGH(2), 0, V_NOTHING)) },
+	[V_PRLIMIT_OLD] = { .otherwise = V_ALLOW,
+			    TESTS(NE(2, 0, V_EPERM), NE(HIGH(2), 0, V_EPERM)) },
 	/* Huge pages are a stock of the machine's that is charged to no memory limit. */
-	[V_MMAP] = { 1, V_ALLOW, { HAS(3, MAP_HUGETLB, V_ENOMEM) } },
-	[V_MEMFD] = { 1, V_ALLOW, { HAS(1, MFD_HUGETLB, V_ENOMEM) } },
-	[V_SHMGET] = { 1, V_ALLOW, { HAS(2, SHM_HUGETLB, V_ENOMEM) } },
+	[V_MMAP] = { .otherwise = V_ALLOW, TESTS(HAS(3, MAP_HUGETLB, V_ENOMEM)) },
+	[V_MEMFD] = { .otherwise = V_ALLOW, TESTS(HAS(1, MFD_HUGETLB, V_ENOMEM)) },
+	[V_SHMGET] = { .otherwise = V_ALLOW, TESTS(HAS(2, SHM_HUGETLB, V_ENOMEM)) },
 	[V_MADVISE] = { .otherwise = V_EINVAL, LIST(2, madvise_kinds) },
 	/* It would take files that all boxes and the machine share out of memory. Advice may be
 	 * passed over. */
-	[V_FADVISE] = { 1, V_ALLOW, { EQ(3, POSIX_FADV_DONTNEED, V_NOTHING) } },
+	[V_FADVISE] = { .otherwise = V_ALLOW, TESTS(EQ(3, POSIX_FADV_DONTNEED, V_NOTHING)) },
 };
 
 /* Program under construction. A conditional jump reaches 255 instructions, so each unit (the tree
