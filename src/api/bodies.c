@@ -404,6 +404,7 @@ static const struct jv_field quota_fields[] = {
 	FIELD("memory", SIZE, body_quota, memory, .max = 1ll << 50),
 	FIELD("disk", SIZE, body_quota, disk, .max = 1ll << 50),
 	FIELD("executions", U64, body_quota, executions, .max = 1000000000),
+	FIELD("pids", U64, body_quota, pids, .max = 1000000000),
 };
 
 static const struct jv_field rate_fields[] = {
@@ -431,7 +432,8 @@ static const struct jv_field user_fields[] = {
 static const struct body_user user_defaults = {
 	.role = -1,
 	.status = -1,
-	.quota = { BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET, UINT32_MAX },
+	.quota = { BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET, BODY_USER_UNSET,
+		   BODY_USER_UNSET, UINT32_MAX },
 };
 const struct route_body body_user = {
 	.name = "UserRequest",

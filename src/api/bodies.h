@@ -172,7 +172,7 @@ struct body_user {
 	int status; /* 0: active, 1: disabled, -1: absent */
 	bool reset_limits;
 	struct body_quota { /* BODY_USER_UNSET: absent */
-		uint64_t sandboxes, memory, disk, executions;
+		uint64_t sandboxes, memory, disk, executions, pids;
 		uint32_t cpu_milli; /* UINT32_MAX: absent */
 	} quota;
 	struct body_rates {

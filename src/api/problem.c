@@ -34,6 +34,7 @@ static const struct problem problems[] = {
 	{ EOPNOTSUPP, PROBLEM_HERE, 409, NULL, 0 },
 	{ EDQUOT, PROBLEM_HERE, 429, NULL, 5 },
 	{ QUOTA_ERRNO, PROBLEM_HERE, 403, NULL, 0 },
+	{ ENOBUFS, PROBLEM_HERE, 503, NULL, 5 }, /* the machine has no room for the sandbox */
 	{ EAGAIN, PROBLEM_HERE, 503, "too much is under way, try again soon", 1 },
 	{ EPIPE, PROBLEM_HERE, 503, "sandboxes cannot be reached just now", 1 },
 	{ ETIMEDOUT, PROBLEM_HERE, 503, "it took too long, try again soon", 1 },

@@ -35,16 +35,17 @@ static const struct schema_field user[] = {
 static const char *const user_states[] = { "active", "disabled", NULL };
 
 static const struct schema_field quota[] = {
-	FIELD("sandboxes", INT | NIL, .help = "live ones"),
+	FIELD("sandboxes", INT | NIL, .help = "live ones, stopped ones included"),
 	FIELD("cpu", NUMBER | NIL, .help = "cores, of those that are not paused"),
 	FIELD("memory", INT | NIL, .help = "bytes"),
 	FIELD("disk", INT | NIL, .help = "bytes"),
 	FIELD("executions", INT | NIL, .help = "a day, UTC"),
+	FIELD("pids", INT | NIL, .help = "processes and threads"),
 };
 
 static const struct schema_field use[] = {
 	FIELD("sandboxes", INT), FIELD("cpu", NUMBER),     FIELD("memory", INT),
-	FIELD("disk", INT),      FIELD("executions", INT),
+	FIELD("disk", INT),      FIELD("executions", INT), FIELD("pids", INT),
 };
 
 static const struct schema_field rates[] = {

@@ -263,6 +263,7 @@ static bool apply(struct api_call *c, struct user *u)
 	set_quota(u, QUOTA_MEMORY, q->memory, BODY_USER_UNSET);
 	set_quota(u, QUOTA_DISK, q->disk, BODY_USER_UNSET);
 	set_quota(u, QUOTA_EXECUTIONS, q->executions, BODY_USER_UNSET);
+	set_quota(u, QUOTA_PIDS, q->pids, BODY_USER_UNSET);
 	u->updated_ms = clock_wall_ms();
 	return set_rate(c, u, RATE_READ, body->rates.read) &&
 	       set_rate(c, u, RATE_WRITE, body->rates.write) &&

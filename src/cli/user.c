@@ -15,7 +15,7 @@ struct user_args {
 	struct client_args client;
 	int role;
 	bool disable, enable, reset;
-	uint32_t sandboxes, executions; /* UINT32_MAX: not said */
+	uint32_t sandboxes, executions, pids; /* UINT32_MAX: not said */
 	const char *cpu, *memory, *disk;
 	const char *read, *write, *exec, *create;
 };
@@ -40,11 +40,12 @@ static const char *const roles[] = { "viewer", "user", "admin", NULL };
 	  .help = "what none of their keys reaches above (user)",                              \
 	  .offset = AT(role),                                                                  \
 	  .choices = roles },                                                                  \
-		COUNT("sandboxes", sandboxes, "live sandboxes (0: no limit)"),                 \
+		COUNT("sandboxes", sandboxes, "sandboxes, stopped ones too (0: no limit)"),    \
 		TEXT("cpu", "CORES", cpu, "processor time of all their sandboxes"),            \
 		TEXT("memory", "SIZE", memory, "memory of all their sandboxes"),               \
 		TEXT("disk", "SIZE", disk, "files of all their sandboxes"),                    \
 		COUNT("executions", executions, "executions started in a day (UTC)"),          \
+		COUNT("pids", pids, "processes of all their sandboxes"),                       \
 		TEXT("rate-read", "RATE", read, "requests of a key that look, such as 600/m"), \
 		TEXT("rate-write", "RATE", write, "requests of a key that change something"),  \
 		TEXT("rate-exec", "RATE", exec, "executions that a key starts"),               \
@@ -97,6 +98,7 @@ static int write_body(const struct user_args *a, const char *name, struct buf *b
 	write_text(&w, "memory", a->memory);
 	write_text(&w, "disk", a->disk);
 	write_count(&w, "executions", a->executions);
+	write_count(&w, "pids", a->pids);
 	jw_object_end(&w);
 	jw_key(&w, "rateLimits");
 	jw_object_begin(&w);
@@ -201,7 +203,9 @@ static int remove_each(struct client *c, void *args, int n, char **names, struct
 static int run_with_limits(const struct command *cmd, int argc, char **argv,
 			   int (*run)(struct client *, void *, int, char **, struct err *))
 {
-	struct user_args args = { .role = -1, .sandboxes = UINT32_MAX, .executions = UINT32_MAX };
+	struct user_args args = {
+		.role = -1, .sandboxes = UINT32_MAX, .executions = UINT32_MAX, .pids = UINT32_MAX
+	};
 	struct client_task task = { &args, &args.client, 1, 1, run };
 
 	return client_run(cmd, argc, argv, &task);

@@ -1,4 +1,5 @@
 #include "config/config.h"
+#include "config/derive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -335,10 +336,23 @@ static void derive_nofile(struct load *l)
 		l->c->limits.nofile = spec_nofile_default(geteuid() != 0);
 }
 
+/* Nor for more than a sandbox may have. */
+static int lower_defaults(struct load *l)
+{
+	struct limits *now = &l->c->limits;
+	struct err why = { 0 };
+
+	if (spec_check_max(now, &l->c->limits_max, &why) == 0)
+		return 0;
+	spec_clamp_limits(now, &l->c->limits_max);
+	return warn(l, "what a sandbox gets that asks for nothing was lowered: %s", why.text);
+}
+
 /* What depends on other values or on who we are. */
 static int derive(struct load *l)
 {
 	struct config *c = l->c;
+	int r;
 	const char *state_home = env_dir(l->env, "XDG_STATE_HOME");
 
 	if (!c->state_dir) {
@@ -354,7 +368,11 @@ static int derive(struct load *l)
 	if (!c->state_dir)
 		return no_memory(l->err);
 	derive_nofile(l);
-	return spec_fill_limits(&c->limits, NULL, l->err);
+	r = spec_fill_limits(&c->limits, NULL, l->err);
+	if (r < 0)
+		return r;
+	derive_from_machine(c);
+	return lower_defaults(l);
 }
 
 static int read_key(struct load *l, const char *path)

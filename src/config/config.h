@@ -101,10 +101,16 @@ struct config {
 	uint32_t mcp_box_calls; /* of programs in one sandbox, in an hour */
 	uint64_t mcp_box_bytes; /* the same, both ways */
 	uint64_t image_max_bytes;
-	struct limits limits; /* of a sandbox that asks for nothing else */
+	struct limits limits;     /* of a sandbox that asks for nothing else */
+	struct limits limits_max; /* the most of one sandbox */
+	uint64_t reserve_bytes, commit_memory_bytes;
+	uint32_t commit_cpu_milli, commit_pids;
+	uint32_t processes_max; /* that all the machine may have; derived only */
 	/* every user that has no other ones; 0: no limit */
-	uint32_t quota_sandboxes, quota_cpu_milli, quota_executions;
+	uint32_t quota_sandboxes, quota_cpu_milli, quota_executions, quota_pids;
 	uint64_t quota_memory_bytes, quota_disk_bytes;
+	/* Bits 1 << enum quota_kind: those that nobody set. An admin is not held to them. */
+	unsigned quota_auto;
 	struct rate rate_read, rate_write, rate_exec, rate_create; /* of each key */
 	uint64_t launcher_timeout_ms;
 	uint32_t pool_min, pool_max;

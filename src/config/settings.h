@@ -22,6 +22,8 @@ enum setting_type {
 
 enum setting_flag {
 	SETTING_NOT_IN_FILE = 1 << 0, /* the file's own name: flag and environment only */
+	SETTING_AUTO = 1 << 1,        /* takes "auto": derived from the machine (derive.c) */
+	SETTING_NONE = 1 << 2,        /* takes "none", which is 0: no limit */
 };
 
 struct setting {
@@ -37,6 +39,10 @@ struct setting {
 	const char *const *choices; /* NULL-terminated */
 	unsigned flags;
 };
+
+/* What a number of SETTING_AUTO holds until it is derived: all bits set. */
+#define SETTING_AUTO_U64 UINT64_MAX
+#define SETTING_AUTO_U32 UINT32_MAX
 
 #define SETTING_TEXT_MAX 4096u
 #define SETTING_LIST_MAX 64u

@@ -243,12 +243,33 @@ static int check_text(const struct setting *s, const char *text, struct err *err
 	return 0;
 }
 
+static void set_bits(const struct setter *to, bool on)
+{
+	if (to->s->type == SETTING_SIZE || to->s->type == SETTING_DURATION)
+		*(uint64_t *)field(to->c, to->s) = on ? SETTING_AUTO_U64 : 0;
+	else
+		*(uint32_t *)field(to->c, to->s) = on ? SETTING_AUTO_U32 : 0;
+}
+
+/* Whether it was a word instead of a number. */
+static bool set_word(const struct setter *to, const char *text)
+{
+	bool is_auto = to->s->flags & SETTING_AUTO && strcmp(text, "auto") == 0;
+	bool is_none = to->s->flags & SETTING_NONE && strcmp(text, "none") == 0;
+
+	if (is_auto || is_none)
+		set_bits(to, is_auto);
+	return is_auto || is_none;
+}
+
 int value_set(struct config *c, const struct setting *s, const char *text, const char *home,
 	      struct err *err)
 {
 	struct setter to = { c, s, home, err };
 	int r = check_text(s, text, err);
 
+	if (r == 0 && set_word(&to, text))
+		return 0;
 	return r < 0 ? r : setters[s->type](&to, text);
 }
 
@@ -261,10 +282,21 @@ static int show_list(const struct config_list *l, struct buf *b)
 	return r;
 }
 
+static bool is_none(const struct config *c, const struct setting *s)
+{
+	const void *v = field(c, s);
+
+	if (!(s->flags & SETTING_NONE))
+		return false;
+	return s->type == SETTING_SIZE ? *(const uint64_t *)v == 0 : *(const uint32_t *)v == 0;
+}
+
 int value_show(const struct config *c, const struct setting *s, struct buf *b)
 {
 	const void *v = field(c, s);
 
+	if (is_none(c, s))
+		return buf_puts(b, "none");
 	switch (s->type) {
 	case SETTING_BOOL:
 		return buf_puts(b, *(const bool *)v ? "true" : "false");

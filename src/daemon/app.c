@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "crypto/secret.h"
@@ -54,7 +55,8 @@ struct app {
 	struct err *err;             /* borrowed: why it ends */
 	/* Owned from here on, in the order they are made. */
 	struct keeper_dirs dirs;
-	int key_fd;   /* of the admin key file; -1 */
+	int key_fd; /* of the admin key file; -1 */
+	struct machine_gauge gauge;
 	int spool_fd; /* directory of output that outlives us */
 	int files_fd; /* directory of archives for builds */
 	char data_path[4096];
@@ -298,8 +300,21 @@ static int open_store(struct app *a, struct err *err)
 static void quota_of_user(void *user, const char *owner, struct quota *ret)
 {
 	const struct app *a = user;
+	const struct user *u = users_find(a->users, owner);
+	/* Of owners without a record, the first key's is the only admin that is known. */
+	bool is_admin = u ? u->role == ROLE_ADMIN : strcmp(owner, FIRST_KEY_OWNER) == 0;
 
+	for (int i = 0; is_admin && i < QUOTA_COUNT; i++)
+		if (a->config->quota_auto & 1u << i)
+			ret->v[i] = 0;
 	users_quota(a->users, owner, ret);
+}
+
+static bool use_of_machine(void *user, struct machine_use *ret)
+{
+	const struct app *a = user;
+
+	return machine_gauge_read(&a->gauge, ret);
 }
 
 static int open_keys(struct app *a, struct err *err)
@@ -359,6 +374,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 		.tracer = telling_tracer(&a->telling),
 		.quota_of = quota_of_user,
 		.quota_user = a,
+		.machine_use = use_of_machine,
+		.machine_user = a,
 		.settings = { .max_sandboxes = c->max_sandboxes,
 			      .max_builds = c->max_builds,
 			      .timeout_ms = c->sandbox_timeout_ms,
@@ -370,6 +387,12 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .output_max = c->max_output_bytes,
 			      .retention_ms = c->retention_ms,
 			      .limits = c->limits,
+			      .limits_max = c->limits_max,
+			      .commit.v = { [QUOTA_CPU] = c->commit_cpu_milli,
+					    [QUOTA_MEMORY] = c->commit_memory_bytes,
+					    [QUOTA_PIDS] = c->commit_pids },
+			      .reserve_bytes = c->reserve_bytes,
+			      .processes_max = c->processes_max,
 			      .pool_min = c->pool_min,
 			      .pool_max = c->pool_max,
 			      .pool_quiet_ms = (uint32_t)c->pool_quiet_ms,
@@ -377,7 +400,8 @@ static int open_sandboxes(struct app *a, struct err *err)
 					   [QUOTA_CPU] = c->quota_cpu_milli,
 					   [QUOTA_MEMORY] = c->quota_memory_bytes,
 					   [QUOTA_DISK] = c->quota_disk_bytes,
-					   [QUOTA_EXECUTIONS] = c->quota_executions },
+					   [QUOTA_EXECUTIONS] = c->quota_executions,
+					   [QUOTA_PIDS] = c->quota_pids },
 			      .spool_fd = a->spool_fd,
 			      .files_fd = a->files_fd,
 			      .images_dir = c->images_dir,
@@ -573,6 +597,7 @@ static void close_all(struct app *a)
 	a->tls = tls_free(a->tls);
 	if (a->has_keeper)
 		keeper_client_done(&a->keeper);
+	machine_gauge_close(&a->gauge);
 	(void)fd_close(a->spool_fd);
 	(void)fd_close(a->files_fd);
 	(void)fd_close(a->key_fd);
@@ -588,6 +613,7 @@ int app_serve_with(const struct config *c, const struct app_extras *extras, stru
 			 .extras = extras,
 			 .err = err,
 			 .key_fd = -1,
+			 .gauge = machine_gauge_open(),
 			 .spool_fd = -1,
 			 .files_fd = -1,
 			 .dirs = { -1, -1, -1 } };

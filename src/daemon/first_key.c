@@ -15,7 +15,6 @@
 #include "store/store.h"
 
 #define DATABASE "holt.db"
-#define OWNER "admin"
 
 /* We may be root, and the directory somebody's who would like to have a file of root's written
  * over: what has another name, or is no file, is left alone. */
@@ -86,7 +85,7 @@ int first_key_make(const struct store *store, struct auth_keys *keys, int fd, ch
 	char text[API_KEY_SIZE], id[ID_LEN + 1];
 	struct key_row row = { .id = id,
 			       .name = "first",
-			       .owner = OWNER,
+			       .owner = FIRST_KEY_OWNER,
 			       .role = ROLE_ADMIN,
 			       .created_ms = clock_wall_ms() };
 	int r;

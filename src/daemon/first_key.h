@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#define FIRST_KEY_OWNER "admin"
+
 struct auth_keys;
 struct err;
 struct store;

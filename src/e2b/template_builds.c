@@ -146,6 +146,8 @@ void e2b_build_request(struct api_call *c)
 						   .memory_bytes = body->memory_mb * MIB,
 						   .disk_bytes = body->disk_mb * MIB } };
 
+	/* The published clients always send sizes of their own, 2 cores and 1 GiB at least. */
+	spec_clamp_limits(&r.limits, sandboxes_limits_max(c->api->deps.sandboxes));
 	if (!name || !template_ref_parse(name, &ref) || ref.name[0] == '\0')
 		return problem_field(c, "name", "name: want the template's name");
 	if (gather_tags(c, &ref, &r.tags))

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "launch/cgroup_impl.h"
 
 #define PROC_TEXT_MAX (16u << 20) /* machines with many mounts have long mountinfos */
@@ -197,6 +198,28 @@ struct cgroups *cgroups_close(struct cgroups *all)
 	free(all->without);
 	free(all);
 	return NULL;
+}
+
+static void bound(int dir, const char *file, uint64_t value)
+{
+	int r = dir < 0 ? 0 : cgroup_write_u64(dir, ".", file, value);
+
+	if (r < 0)
+		log_warn("launch", "no bound for all boxes together: write %s: %s", file,
+			 strerror(-r));
+}
+
+void cgroups_bound(struct cgroups *all, uint64_t memory_bytes, uint32_t pids)
+{
+	bool is_v2 = all->ops->kind == CGROUP_V2;
+
+	if (all->ops->kind == CGROUP_NONE)
+		return;
+	if (!(all->missing & CONTROLLER_MEMORY))
+		bound(all->place[is_v2 ? HIER_UNIFIED : HIER_MEMORY].dir,
+		      is_v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
+	if (!(all->missing & CONTROLLER_PIDS))
+		bound(all->place[is_v2 ? HIER_UNIFIED : HIER_PIDS].dir, "pids.max", pids);
 }
 
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all)

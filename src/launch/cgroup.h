@@ -51,6 +51,9 @@ int cgroups_open(const struct cgroups_options *o, struct cgroups **ret, struct e
 /* Removes our directories. Boxes must be gone, unless we are an instance: then groups that have
  * processes stay. */
 struct cgroups *cgroups_close(struct cgroups *all);
+/* The most of all our boxes together, whatever was promised to each: the machine keeps the rest. As
+ * far as the controllers are there. */
+void cgroups_bound(struct cgroups *all, uint64_t memory_bytes, uint32_t pids);
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all);
 /* Of a group that was opened: it may be of another kind than those that are made. */
 const struct cgroup_ops *cgroup_ops_of(const struct cgroup *cg);

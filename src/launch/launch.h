@@ -127,6 +127,7 @@ struct launch {
 	uint64_t busy_ms; /* when the client last claimed or destroyed a box */
 	uint64_t claims;  /* so far */
 	uint32_t landlock_abi;
+	struct limits most;                /* of this machine: no box gets more, whoever asks */
 	struct cgroups *cgroups;           /* owned */
 	struct cell cells[CELL_STOCK_MAX]; /* those that wait */
 	unsigned cell_count, cell_want;

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/map.h"
 #include "base/parse.h"
 #include "base/str.h"
@@ -215,6 +216,17 @@ static int open_ids(struct launch *l, struct err *err)
 	return ids_init(&l->ids, &o, err);
 }
 
+/* What no box gets more of, and all of them together. */
+static void bound_boxes(struct launch *l)
+{
+	struct machine m;
+
+	machine_read(&m);
+	spec_limits_of_machine(&m, l->rootless, &l->most);
+	l->most.nofile = 0; /* check_nofile() has its own */
+	cgroups_bound(l->cgroups, m.memory_bytes - machine_reserve(&m), m.processes / 8 * 7);
+}
+
 /* What is shared with other launchers, and what was left by the one before us. Nothing may be taken
  * from it before we know what that one's boxes have. */
 static int setup_shared(struct launch *l, const struct options *o, struct err *err)
@@ -223,8 +235,10 @@ static int setup_shared(struct launch *l, const struct options *o, struct err *e
 
 	if (r == 0)
 		r = open_cgroups(l, o, err);
-	if (r == 0)
+	if (r == 0) {
+		bound_boxes(l);
 		r = open_ids(l, err);
+	}
 	if (r == 0)
 		r = watch_basics(l, err);
 	return r < 0 || !o->state ? r : adopt_boxes(l, err);

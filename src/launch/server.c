@@ -153,6 +153,19 @@ static int check_nofile(const struct launch *l, const struct limits *limits, str
 	return err_set(err, ERANGE, "nofile is %u, at most %u without root", limits->nofile, max);
 }
 
+int server_fill_limits(const struct launch *l, struct limits *limits, const struct limits *base,
+		       struct err *err)
+{
+	struct limits filled = *limits;
+	int r = spec_fill_limits(&filled, base, err);
+
+	if (r == 0)
+		r = spec_check_max(&filled, &l->most, err);
+	if (r == 0)
+		*limits = filled;
+	return r;
+}
+
 /* What the claim names and what the template has; NULL in *ret: nothing. */
 static int use_disk(struct launch *l, const struct template *t, const struct launch_spec *s,
 		    struct disk_use **ret, struct err *err)
@@ -215,7 +228,7 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 		return -ENOENT;
 	if (sysdirs_are_coming(l, t))
 		return LATER;
-	r = spec_fill_limits(&spec.limits, &t->spec.limits, err);
+	r = server_fill_limits(l, &spec.limits, &t->spec.limits, err);
 	if (r == 0)
 		r = check_nofile(l, &spec.limits, err);
 	claim = (struct claim){ q->id, spec.tag, NULL };
@@ -314,7 +327,7 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 	if (!b)
 		return err_result(err, EPROTO);
 	before = b->plan.limits;
-	r = spec_fill_limits(&limits, &before, err);
+	r = server_fill_limits(l, &limits, &before, err);
 	if (r == 0 &&
 	    (limits.disk_bytes != b->plan.limits.disk_bytes ||
 	     limits.inodes != b->plan.limits.inodes || limits.nofile != b->plan.limits.nofile))

@@ -6,6 +6,7 @@
 struct box;
 struct err;
 struct launch;
+struct limits;
 struct rd;
 struct template;
 
@@ -17,6 +18,9 @@ struct request {
 
 /* What a request names; NULL and the error when it is not there. */
 struct template *server_template(struct launch *l, uint32_t id, struct err *err);
+/* spec_fill_limits(), within what the machine has: -ERANGE. */
+int server_fill_limits(const struct launch *l, struct limits *limits, const struct limits *base,
+		       struct err *err);
 struct box *server_claimed(struct launch *l, const char *id, struct err *err);
 
 /* 0: answered, now or later; else a negative errno, and what is in err is the answer. */

@@ -121,7 +121,7 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 	if (r == 0 && spec.limits.nofile == 0)
 		spec.limits.nofile = spec_nofile_default(l->rootless);
 	if (r == 0)
-		r = spec_fill_limits(&spec.limits, NULL, err);
+		r = server_fill_limits(l, &spec.limits, NULL, err);
 	if (r == 0)
 		r = spec_check_template(&spec, err);
 	if (r == 0 && (spec.root == ROOT_DIR) != (q->fd >= 0))

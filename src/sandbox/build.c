@@ -212,6 +212,8 @@ static int fill_job(struct build_job *j, const struct build_wish *w, struct err 
 	if (r == 0)
 		r = template_begin(j->all, w->owner, w->from, w->snapshot, &j->model, err);
 	if (r == 0)
+		r = check_limits(&j->all->settings, &w->said.limits, err);
+	if (r == 0)
 		r = template_apply(&j->model, &w->said, err);
 	/* What it begins with must not go while it waits. */
 	if (r == 0 && (r = layers_hold(j->all, &j->model.layers)) < 0)

@@ -101,6 +101,16 @@ int check_timeout(const struct sandbox_settings *s, uint64_t timeout_ms, struct 
 	return 0;
 }
 
+int check_limits(const struct sandbox_settings *s, const struct limits *l, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (spec_check_max(l, &s->limits_max, &why) == 0)
+		return 0;
+	return err_set(err, EINVAL, "resources: %s (limits_%.*s_max)", why.text,
+		       (int)strcspn(why.text, " "), why.text);
+}
+
 int check_note(const char *note, struct err *err)
 {
 	size_t n = strlen(note);

@@ -18,6 +18,9 @@ int check_name(const char *name, struct err *err); /* "" is none */
 int check_env(const struct sandbox_pair *items, size_t n, struct err *err);
 int check_metadata(const struct sandbox_pair *items, size_t n, struct err *err);
 int check_note(const char *note, struct err *err);
+struct limits;
+/* What one sandbox may have at most; 0 is not asked for. */
+int check_limits(const struct sandbox_settings *s, const struct limits *l, struct err *err);
 int check_timeout(const struct sandbox_settings *s, uint64_t timeout_ms, struct err *err);
 /* All of a request but its template and limits. */
 int check_request(const struct sandbox_settings *s, const struct sandbox_request *req,

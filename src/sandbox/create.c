@@ -245,6 +245,22 @@ static void fill_profile(struct sandbox *sb, const struct sandbox_request *req)
 	sb->strict = req->strict | m->strict;
 }
 
+/* What is asked for by name is refused above the maximum; what comes from a template, a snapshot or
+ * a parent is lowered to it. */
+static int fill_limits(struct sandbox *sb, const struct sandbox_request *req,
+		       const struct limits *from, struct err *err)
+{
+	const struct sandbox_settings *s = &sb->all->settings;
+	struct limits base = *from;
+	int r = check_limits(s, &req->limits, err);
+
+	if (r < 0)
+		return r;
+	spec_clamp_limits(&base, &s->limits_max);
+	sb->limits = req->limits;
+	return spec_fill_limits(&sb->limits, &base, err);
+}
+
 /* Fills in what the request says. */
 static int fill(struct sandbox *sb, const struct sandbox_request *req, struct err *err)
 {
@@ -254,8 +270,7 @@ static int fill(struct sandbox *sb, const struct sandbox_request *req, struct er
 
 	if (r < 0)
 		return r;
-	sb->limits = req->limits;
-	r = spec_fill_limits(&sb->limits, from.limits, err);
+	r = fill_limits(sb, req, from.limits, err);
 	if (r < 0)
 		return r;
 	r = fill_pairs(sb, req, &from);

@@ -81,7 +81,6 @@ static void make_one(struct fork *f, uint32_t i)
 		.parent = p,
 		.profile = p->profile,
 		.strict = p->strict,
-		.limits = p->limits,
 		.timeout_ms = f->timeout_ms ? f->timeout_ms : p->timeout_ms,
 		.idle_ms = p->idle_ms,
 		.life = p->life,

@@ -345,6 +345,8 @@ void pool_create(struct sandboxes *all, const struct pool_wish *wish, object_cb 
 	int r = check_wish(all, &full, &err);
 
 	if (r == 0)
+		r = capacity_admit_waiting(all, full.max, &err);
+	if (r == 0)
 		r = check_alone(all, &full, &err);
 	if (r == 0 && write_wish(&full, &b) < 0)
 		r = err_sys(&err, ENOMEM, "warm pool");
@@ -398,6 +400,8 @@ void pool_change(struct sandboxes *all, const char *id, const struct pool_patch 
 	r = merge(patch, p->arena, &full, &err);
 	if (r == 0)
 		r = check_wish(all, &full, &err);
+	if (r == 0 && full.max > p->wish.max)
+		r = capacity_admit_waiting(all, full.max - p->wish.max, &err);
 	if (r == 0 && write_wish(&full, &b) < 0)
 		r = err_sys(&err, ENOMEM, "warm pool");
 	if (r < 0) {

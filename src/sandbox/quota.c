@@ -128,11 +128,12 @@ static struct quota weight(const struct limits *l, enum sandbox_state state)
 	if (!state_is_live(state))
 		return q;
 	q.v[QUOTA_SANDBOXES] = 1;
-	if (state == SANDBOX_SUSPENDED) /* there is nothing of it but its files */
-		return (struct quota){ .v[QUOTA_DISK] = l->disk_bytes };
+	q.v[QUOTA_DISK] = l->disk_bytes;
+	if (state == SANDBOX_SUSPENDED) /* nothing of it but its place and its files */
+		return q;
 	q.v[QUOTA_CPU] = state == SANDBOX_PAUSED ? 0 : l->cpu_milli;
 	q.v[QUOTA_MEMORY] = l->memory_bytes;
-	q.v[QUOTA_DISK] = l->disk_bytes;
+	q.v[QUOTA_PIDS] = l->pids;
 	return q;
 }
 
@@ -171,10 +172,12 @@ int quota_admit(struct sandbox *sb, unsigned state, struct err *err)
 {
 	struct owner *o = find_or_add(sb->all, sb->owner);
 	struct quota to = weight(&sb->limits, (enum sandbox_state)state);
+	int r;
 
 	if (!o)
 		return err_sys(err, ENOMEM, "sandbox");
-	return check(sb->all, sb->owner, o, &sb->charged, &to, err);
+	r = check(sb->all, sb->owner, o, &sb->charged, &to, err);
+	return r < 0 ? r : capacity_admit(sb->all, &sb->charged, &to, err);
 }
 
 static void charge(struct sandbox *sb, const struct quota *to)
@@ -183,8 +186,10 @@ static void charge(struct sandbox *sb, const struct quota *to)
 
 	if (!o) /* without memory at a start: what is not counted costs nothing */
 		return;
-	for (int i = 0; i < QUOTA_COUNT; i++)
+	for (int i = 0; i < QUOTA_COUNT; i++) {
 		o->used.v[i] += to->v[i] - sb->charged.v[i];
+		sb->all->capacity.promised.v[i] += to->v[i] - sb->charged.v[i];
+	}
 	sb->charged = *to;
 	if (is_empty(o, o->day))
 		free(map_remove(sb->all->quota->owners, sb->owner, strlen(sb->owner)));

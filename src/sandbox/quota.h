@@ -3,7 +3,8 @@
  * through is counted in the same call, so two at once cannot both take the last place.
  *
  * A running sandbox counts with all its limits, a paused one with all but its processor, a stopped
- * one with its disk. On the disk, volumes count with their size, snapshots and templates with the
+ * one with its place and its disk: whatever takes one of the machine's places takes one of its
+ * owner's. On the disk, volumes count with their size, snapshots and templates with the
  * layers that they keep. */
 #pragma once
 
@@ -29,8 +30,8 @@ struct quota_book *quota_book_create(void); /* NULL without memory */
 struct quota_book *quota_book_free(struct quota_book *book);
 /* What was started today before we were: from the store. */
 int quota_load(struct sandboxes *all, struct err *err);
-/* Whether the sandbox could be in that state: 0 or -QUOTA_ERRNO, -ENOMEM. Asked before it becomes
- * so; quota_settle() follows in the same turn. */
+/* Whether the sandbox could be in that state: 0 or -QUOTA_ERRNO, -CAPACITY_ERRNO (the machine),
+ * -ENOMEM. Asked before it becomes so; quota_settle() follows in the same turn. */
 int quota_admit(struct sandbox *sb, unsigned state, struct err *err);
 /* Its state or its limits are other ones now, or it is going. */
 void quota_settle(struct sandbox *sb);

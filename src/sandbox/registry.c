@@ -338,6 +338,8 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	loop_task_init(&all->turn, run_turn, all);
 	all->quota_of = deps->quota_of;
 	all->quota_user = deps->quota_user;
+	all->machine_use = deps->machine_use;
+	all->machine_user = deps->machine_user;
 	all->quota = quota_book_create();
 	all->kept = map_create(TABLE_MAX);
 	all->by_id = map_create(TABLE_MAX);
@@ -371,6 +373,11 @@ static int open_objects(struct sandboxes *all, struct err *err)
 	for (int i = 0; i < OBJECTS_COUNT && r == 0; i++)
 		r = objects_create(all, kinds[i], &all->objects[i], err);
 	return r;
+}
+
+const struct limits *sandboxes_limits_max(const struct sandboxes *all)
+{
+	return &all->settings.limits_max;
 }
 
 struct objects *sandboxes_objects(struct sandboxes *all, enum object_set set)

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "sandbox/capacity.h"
 #include "sandbox/kit.h"
 #include "sandbox/layers.h"
 #include "sandbox/objects.h"
@@ -113,6 +114,9 @@ struct sandboxes {
 	bool is_counting_alone;   /* in it the launcher is asked no more */
 	void (*quota_of)(void *user, const char *owner, struct quota *ret); /* or NULL */
 	void *quota_user;
+	struct capacity capacity;
+	bool (*machine_use)(void *user, struct machine_use *ret); /* or NULL */
+	void *machine_user;
 
 	struct provider provider;
 	bool has_provider;

@@ -19,6 +19,7 @@
 struct events;
 struct layers;
 struct loop;
+struct machine_use; /* base/machine.h */
 struct metrics;
 struct store;
 struct template_own;
@@ -38,12 +39,16 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t timeout_ms, timeout_max_ms; /* time to live: default and most */
 	uint64_t idle_ms;                    /* 0: none */
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
-	size_t output_keep;    /* of one execution */
-	uint64_t output_max;   /* of all that have not been recorded, together */
-	uint64_t retention_ms; /* how long what has ended is remembered */
-	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
-	uint32_t pool_min;     /* boxes that wait: of the default template, */
-	uint32_t pool_max;     /* and at most of any without a pool of its own */
+	size_t output_keep;       /* of one execution */
+	uint64_t output_max;      /* of all that have not been recorded, together */
+	uint64_t retention_ms;    /* how long what has ended is remembered */
+	struct limits limits;     /* of every template: what a sandbox gets that asks for nothing */
+	struct limits limits_max; /* the most of one sandbox; 0: as much as can be said */
+	struct quota commit;      /* capacity.h: memory, processors and processes; 0: no limit */
+	uint64_t reserve_bytes;   /* memory that the machine keeps */
+	uint32_t processes_max;   /* that all the machine may have; 0: no limit */
+	uint32_t pool_min;        /* boxes that wait: of the default template, */
+	uint32_t pool_max;        /* and at most of any without a pool of its own */
 	uint32_t pool_quiet_ms;
 	struct quota quota;      /* of every owner: 0 is no limit */
 	uint32_t max_builds;     /* of templates, at once */
@@ -72,8 +77,14 @@ struct sandboxes_deps { /* all borrowed, outlive the registry; who owns the stor
 	/* *ret holds settings.quota: changes what is another's for this owner. May be NULL. */
 	void (*quota_of)(void *user, const char *owner, struct quota *ret);
 	void *quota_user;
+	/* What of the machine is in use; false: not known. NULL: nobody asks. */
+	bool (*machine_use)(void *user, struct machine_use *ret);
+	void *machine_user;
 	const struct sandbox_clock *clock; /* copied; NULL: the machine's. Of tests */
 };
+
+/* The most that one sandbox may have. Borrowed. */
+const struct limits *sandboxes_limits_max(const struct sandboxes *all);
 
 int sandboxes_create(const struct sandboxes_deps *deps, struct sandboxes **ret, struct err *err);
 /* Nothing is destroyed: boxes live on and are found again by the next start. */
@@ -134,8 +145,8 @@ struct sandbox_request { /* borrowed for the call */
 typedef void (*sandbox_cb)(void *user, struct sandbox *sb, const struct err *err);
 
 /* Answers when the sandbox is running and in the store. EINVAL (a bad value, named), EEXIST (name),
- * EDQUOT (max_sandboxes), EUSERS (the owner's quota: quota.h), EAGAIN/ENOSPC/EROFS/EIO (the store),
- * EPIPE (no launcher). */
+ * EDQUOT (max_sandboxes), EUSERS (the owner's quota: quota.h), ENOBUFS (capacity.h),
+ * EAGAIN/ENOSPC/EROFS/EIO (the store), EPIPE (no launcher). */
 void sandbox_create(struct sandboxes *all, const struct sandbox_request *req, sandbox_cb cb,
 		    void *user);
 
@@ -218,7 +229,7 @@ void sandbox_patch(struct sandbox *sb, const struct sandbox_patch *p, sandbox_cb
 /* Its time to live begins anew when less than half of it is left: for those that live as long as
  * they are used. What comes of it is told to nobody: the next use tries again. */
 void sandbox_prolong(struct sandbox *sb);
-/* EBUSY in a state that does not allow it, EUSERS. Already there: success. */
+/* EBUSY in a state that does not allow it, EUSERS, ENOBUFS. Already there: success. */
 void sandbox_pause(struct sandbox *sb, sandbox_cb cb, void *user);
 void sandbox_resume(struct sandbox *sb, sandbox_cb cb, void *user);
 /* Ends the box and keeps the files; then a box again, with the same files. What ran is interrupted.

@@ -46,6 +46,8 @@ static int check_workspace(struct sandboxes *all, const char *owner,
 	int r = check_timeout(&all->settings, s->timeout_ms, err);
 
 	if (r == 0)
+		r = check_limits(&all->settings, &s->limits, err);
+	if (r == 0)
 		r = check_pairs(&s->env, true, err);
 	if (r == 0)
 		r = check_pairs(&s->metadata, false, err);

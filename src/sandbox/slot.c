@@ -273,6 +273,21 @@ void slot_set_pool(struct sandboxes *all, uint32_t id, const struct pool_spec *p
 	tell_pool(all, id, slot);
 }
 
+uint32_t slots_waiting_max(const struct sandboxes *all)
+{
+	uint32_t n = 0;
+
+	for (uint32_t id = 1; id <= TEMPLATE_MAX; id++) {
+		const struct slot *slot = slot_at(all, id);
+
+		if (slot && slot->has_pool)
+			n += slot->pool.max;
+		else if (slot && slot->recipe.layers.n == 0)
+			n += all->settings.pool_max;
+	}
+	return n;
+}
+
 int slot_error(const struct sandboxes *all, uint32_t id, struct err *err)
 {
 	const struct slot *slot = slot_at(all, id);

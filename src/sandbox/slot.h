@@ -25,6 +25,9 @@ void slot_set_pool(struct sandboxes *all, uint32_t id, const struct pool_spec *p
 /* Why the launcher did not take it; 0: it did, or has not said yet. */
 int slot_error(const struct sandboxes *all, uint32_t id, struct err *err);
 
+/* The most finished boxes that may wait, of all slots. */
+uint32_t slots_waiting_max(const struct sandboxes *all);
+
 /* A layer is about to be dropped: nothing that is made of it is kept ready any more. */
 void slots_forget_layer(struct sandboxes *all, const char *layer_id);
 /* The launcher is new: it is told everything. */

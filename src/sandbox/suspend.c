@@ -218,6 +218,13 @@ static void on_claimed(void *user, const struct provider_reply *reply)
 	sandbox_unref(sb);
 }
 
+/* The machine or its settings may be smaller than when it was made. */
+static int admit_start(struct sandbox *sb, struct err *err)
+{
+	spec_clamp_limits(&sb->limits, &sb->all->settings.limits_max);
+	return quota_admit(sb, SANDBOX_STARTING, err);
+}
+
 void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
 {
 	struct answer *a = answer_create(sb->all, cb, user);
@@ -231,7 +238,7 @@ void sandbox_start(struct sandbox *sb, sandbox_cb cb, void *user)
 		(void)sandbox_wait(sb, WAIT_START, a);
 	} else if (sb->state != SANDBOX_SUSPENDED) {
 		answer_busy(a, sb);
-	} else if (quota_admit(sb, SANDBOX_STARTING, &err) < 0 || create_check_disk(sb, &err) < 0 ||
+	} else if (admit_start(sb, &err) < 0 || create_check_disk(sb, &err) < 0 ||
 		   kit_slot(sb->all, &sb->kit, sb->strict, &sb->template_id, &err) < 0) {
 		answer_give(a, NULL, &err);
 	} else {

@@ -368,6 +368,8 @@ void template_create(struct sandboxes *all, const struct template_wish *wish, ob
 	if (r == 0)
 		r = template_begin(all, wish->owner, wish->from, wish->snapshot, &t, &err);
 	if (r == 0)
+		r = check_limits(&all->settings, &wish->said.limits, &err);
+	if (r == 0)
 		r = template_apply(&t, &wish->said, &err);
 	if (r < 0)
 		cb(user, NULL, &err);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/err.h"
+#include "base/machine.h"
 #include "base/str.h"
 
 #define TEMPLATE_FLAGS                                                        \
@@ -97,6 +98,79 @@ static int check_limits(const struct limits *l, struct err *err)
 				rows[i].name, rows[i].value, rows[i].min, rows[i].max, rows[i].why);
 	}
 	return 0;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void spec_limits_of_machine(const struct machine *m, bool is_rootless, struct limits *ret)
+{
+	uint64_t memory = least_of(m->memory_bytes, LIMIT_MEMORY_MAX);
+
+	*ret = (struct limits){
+		.memory_bytes = memory,
+		.disk_bytes = memory,
+		.inodes = LIMIT_INODES_MAX,
+		.cpu_milli = (uint32_t)least_of((uint64_t)m->cpus * 1000, LIMIT_CPU_MAX),
+		.pids = (uint32_t)least_of(m->processes / 8 * 7, LIMIT_PIDS_MAX),
+		.nofile = spec_nofile_max(is_rootless),
+	};
+}
+
+/* What has a most, by its name in settings. */
+struct limit_row {
+	const char *name, *unit;
+	uint64_t value, max;
+};
+#define LIMIT_ROWS 6
+
+static void list_limits(const struct limits *l, const struct limits *max,
+			struct limit_row ret[LIMIT_ROWS])
+{
+	const struct limit_row rows[LIMIT_ROWS] = {
+		{ "memory", " bytes", l->memory_bytes, max->memory_bytes },
+		{ "disk", " bytes", l->disk_bytes, max->disk_bytes },
+		{ "inodes", "", l->inodes, max->inodes },
+		{ "cpu", "/1000 cores", l->cpu_milli, max->cpu_milli },
+		{ "pids", "", l->pids, max->pids },
+		{ "nofile", "", l->nofile, max->nofile },
+	};
+
+	memcpy(ret, rows, sizeof(rows));
+}
+
+int spec_check_max(const struct limits *l, const struct limits *max, struct err *err)
+{
+	struct limit_row rows[LIMIT_ROWS];
+
+	list_limits(l, max, rows);
+	for (size_t i = 0; i < LIMIT_ROWS; i++) {
+		if (rows[i].max == 0 || rows[i].value <= rows[i].max)
+			continue;
+		return err_set(err, ERANGE,
+			       "%s of %" PRIu64 "%s is more than a sandbox may have here: at most "
+			       "%" PRIu64,
+			       rows[i].name, rows[i].value, rows[i].unit, rows[i].max);
+	}
+	return 0;
+}
+
+void spec_clamp_limits(struct limits *l, const struct limits *max)
+{
+	struct limit_row rows[LIMIT_ROWS];
+
+	list_limits(l, max, rows);
+	for (size_t i = 0; i < LIMIT_ROWS; i++)
+		if (rows[i].max > 0)
+			rows[i].value = least_of(rows[i].value, rows[i].max);
+	l->memory_bytes = rows[0].value;
+	l->disk_bytes = rows[1].value;
+	l->inodes = (uint32_t)rows[2].value;
+	l->cpu_milli = (uint32_t)rows[3].value;
+	l->pids = (uint32_t)rows[4].value;
+	l->nofile = (uint32_t)rows[5].value;
 }
 
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err)

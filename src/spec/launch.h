@@ -258,6 +258,14 @@ enum cgroup_controller {
 uint32_t spec_nofile_max(bool is_rootless);
 uint32_t spec_nofile_default(bool is_rootless);
 
+struct machine;
+/* The most that one box can have of this machine: what the launcher refuses beyond. */
+void spec_limits_of_machine(const struct machine *m, bool is_rootless, struct limits *ret);
+/* -ERANGE, with the name first, the value and the most, for what is above `max`. A 0 in l asks for
+ * nothing; a 0 in max allows what the bounds above allow. */
+int spec_check_max(const struct limits *l, const struct limits *max, struct err *err);
+void spec_clamp_limits(struct limits *l, const struct limits *max);
+
 /* Fills every 0 with `base` (NULL: the built-in defaults), then checks the bounds. */
 int spec_fill_limits(struct limits *l, const struct limits *base, struct err *err);
 int spec_check_template(const struct template_spec *t, struct err *err);

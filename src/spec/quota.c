@@ -12,7 +12,7 @@
 static const char *const names[QUOTA_COUNT] = {
 	[QUOTA_SANDBOXES] = "sandboxes",   [QUOTA_CPU] = "cpu",
 	[QUOTA_MEMORY] = "memory",         [QUOTA_DISK] = "disk",
-	[QUOTA_EXECUTIONS] = "executions",
+	[QUOTA_EXECUTIONS] = "executions", [QUOTA_PIDS] = "pids",
 };
 
 const char *quota_name(enum quota_kind kind)

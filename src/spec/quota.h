@@ -7,11 +7,12 @@
 struct err;
 
 enum quota_kind {
-	QUOTA_SANDBOXES,  /* live ones */
+	QUOTA_SANDBOXES,  /* live ones, whether they run, are paused or are stopped */
 	QUOTA_CPU,        /* thousandths of a core, of those that are not paused */
 	QUOTA_MEMORY,     /* bytes */
 	QUOTA_DISK,       /* bytes */
 	QUOTA_EXECUTIONS, /* started since midnight, UTC */
+	QUOTA_PIDS,       /* processes and threads */
 	QUOTA_COUNT
 };
 
