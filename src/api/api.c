@@ -18,6 +18,7 @@
 #include "api/keys.h"
 #include "api/limits.h"
 #include "api/network.h"
+#include "api/open_calls.h"
 #include "api/packages.h"
 #include "api/problem.h"
 #include "api/proxy.h"
@@ -91,12 +92,13 @@ int api_create(const struct api_deps *deps, struct api **ret, struct err *err)
 	api->failures =
 		rate_limit_create(RATE_LIMIT_PEERS, RATE_LIMIT_FAILURES, RATE_LIMIT_WINDOW_MS);
 	api->buckets = buckets_create(BUCKETS_MAX);
+	api->open_calls = open_calls_create(deps->conns_max, deps->config->max_connections_user);
 	list_init(&api->installs);
 	list_init(&api->networks);
 	list_init(&api->leadings);
 	api->proxies = proxies_create(api);
 	api->ready = ready_create(api);
-	if (!api->failures || !api->buckets || !api->proxies || !api->ready)
+	if (!api->failures || !api->buckets || !api->open_calls || !api->proxies || !api->ready)
 		return err_sys(err, ENOMEM, "api");
 	rows = routes_table(&n);
 	r = router_create(&rows[0].route, n, sizeof(rows[0]), &api->router, err);
@@ -135,6 +137,7 @@ struct api *api_free(struct api *api)
 	(void)ready_free(api->ready);
 	(void)rate_limit_free(api->failures);
 	(void)buckets_free(api->buckets);
+	(void)open_calls_free(api->open_calls);
 	(void)router_free(api->router);
 	for (size_t i = 0; i < API_DOORS_MAX; i++)
 		(void)router_free(api->door_routers[i]);
@@ -337,7 +340,7 @@ static void admit(struct api_call *c)
 	bool has_key = !is_public(c) && !is_port_without_key(c);
 
 	call_trace_asked(c);
-	if (has_key && !authenticate(c))
+	if (has_key && (!authenticate(c) || !open_calls_begin(c, c->who.owner)))
 		return;
 	if (has_key)
 		call_trace_known(c);
@@ -427,6 +430,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 		metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), -1);
 	audit_note(c, r, status);
 	if (c) {
+		open_calls_end(c);
 		call_trace_end(c, status);
 		(void)call_trace_id(c, trace_id);
 	}

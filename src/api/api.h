@@ -35,6 +35,7 @@ struct webhooks;
 struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
 	const struct config *config;
+	unsigned conns_max; /* connections of the server; 0: no limit */
 	struct sandboxes *sandboxes;
 	const struct store *store;
 	struct auth_keys *keys;

@@ -27,6 +27,8 @@ struct buckets;
 struct buf;
 struct jw;
 struct loop_timer;
+struct open_calls;
+struct open_owner;
 struct proxies;
 struct rate_limit;
 struct sandbox;
@@ -39,6 +41,7 @@ struct api {
 	struct router *door_routers[API_DOORS_MAX]; /* owned: of deps.doors */
 	struct rate_limit *failures;                /* owned: failed authentications by peer */
 	struct buckets *buckets;                    /* owned: what keys have asked of late */
+	struct open_calls *open_calls;              /* owned: what is under way */
 	struct list streams;                        /* struct call_stream: open ones */
 	struct list writes;          /* struct key_write: on their way to the store */
 	struct list user_writes;     /* struct user_write, the same */
@@ -70,8 +73,10 @@ struct api_call {
 	bool has_waited; /* for a token's key: it does so once */
 	bool is_foreign; /* what it asked for is another owner's */
 	struct call_trace trace;
-	char subject[64]; /* id of what it made; "": the path says what it is about */
-	int audit_place;  /* while it is under way: 1 and its place; 0: none */
+	char subject[64];          /* id of what it made; "": the path says what it is about */
+	struct open_owner *opened; /* open_calls.h: whose share it takes; NULL: nobody's */
+	bool is_opened_by_admin;
+	int audit_place; /* while it is under way: 1 and its place; 0: none */
 };
 
 const char *call_param(const struct api_call *c, const char *name); /* never NULL */

@@ -6,6 +6,7 @@
 
 #include "api/call.h"
 #include "api/handlers.h"
+#include "api/open_calls.h"
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "api/routes.h"
@@ -57,8 +58,10 @@ void proxy_wake(struct api_call *c, struct sandbox *sb, const struct port_info *
 	struct sandbox_info info;
 	struct waking *w;
 
-	sandbox_touch(sb);
 	sandbox_info(sb, &info);
+	if (!open_calls_begin(c, info.owner))
+		return;
+	sandbox_touch(sb);
 	if (!sandbox_wakes(sb) &&
 	    (!port->wakes || (info.state != SANDBOX_PAUSED && info.state != SANDBOX_RESUMING)))
 		return go(c, sb, target);

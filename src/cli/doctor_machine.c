@@ -11,11 +11,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "cli/doctor.h"
 #include "cli/outcome.h"
+#include "config/config.h"
 
 #define MEMORY_WANTED (512ull << 20)
 #define DISK_WANTED (64ull << 20)
@@ -172,8 +174,40 @@ static void check_nofile(struct finding *f)
 		finding_mend(f, "ulimit -Hn 65536, or LimitNOFILE= of the service");
 }
 
+/* What the settings of here and now allow. */
+static void check_ceilings(struct finding *f)
+{
+	_cleanup_(config_free_p) struct config *c = NULL;
+	char most[32], quota[32], reserve[32];
+	struct err err = { 0 };
+
+	if (config_load(&(struct config_args){ 0 }, &c, &err) < 0) {
+		finding_set(f, HEALTH_WARN, "the settings cannot be read: %.150s", err.text);
+		return;
+	}
+	outcome_size(c->limits_max.memory_bytes, most);
+	outcome_size(c->quota_memory_bytes, quota);
+	outcome_size(c->reserve_bytes, reserve);
+	finding_set(f, HEALTH_OK,
+		    "a sandbox gets at most %s, %.4g cores, %u processes; a user's %s and %u "
+		    "sandboxes; %s stay free",
+		    most, c->limits_max.cpu_milli / 1000.0, c->limits_max.pids, quota,
+		    c->quota_sandboxes, reserve);
+	if (c->quota_memory_bytes == 0 || c->quota_sandboxes == 0 || c->quota_pids == 0) {
+		finding_set(f, HEALTH_WARN,
+			    "users have no quota on %s: one of them can take all of the machine",
+			    c->quota_memory_bytes == 0 ? "memory"
+			    : c->quota_sandboxes == 0  ? "sandboxes"
+						       : "processes");
+		finding_mend(
+			f, "set quota_memory, quota_sandboxes and quota_pids, or leave them auto");
+	}
+}
+
 const struct check doctor_machine_checks[] = {
-	{ "cgroups", check_cgroup }, { "memory", check_memory }, { "swap", check_swap },
-	{ "disk", check_disk },      { "layers", check_layers }, { "open files", check_nofile },
-	{ "python3", check_python }, { "node", check_node },     { 0 },
+	{ "cgroups", check_cgroup },    { "memory", check_memory },
+	{ "swap", check_swap },         { "disk", check_disk },
+	{ "layers", check_layers },     { "open files", check_nofile },
+	{ "python3", check_python },    { "node", check_node },
+	{ "ceilings", check_ceilings }, { 0 },
 };

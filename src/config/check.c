@@ -152,6 +152,18 @@ static int check_traces(const struct config *c, struct err *err)
 	return 0;
 }
 
+static int check_limits(const struct config *c, struct err *err)
+{
+	struct err why = { 0 };
+	int n;
+
+	if (spec_check_max(&c->limits, &c->limits_max, &why) == 0)
+		return 0;
+	n = (int)strcspn(why.text, " ");
+	return err_set(err, EINVAL, "limits_%.*s: %s (limits_%.*s_max)", n, why.text, why.text, n,
+		       why.text);
+}
+
 int config_check(const struct config *c, struct err *err)
 {
 	int r = check_names(c, err);
@@ -164,6 +176,8 @@ int config_check(const struct config *c, struct err *err)
 		r = check_traces(c, err);
 	if (r == 0)
 		r = check_servers(c, err);
+	if (r == 0)
+		r = check_limits(c, err);
 	if (r < 0)
 		return r;
 	if (c->sandbox_timeout_ms > c->sandbox_timeout_max_ms)

@@ -327,25 +327,37 @@ static int load_flags(struct load *l, const struct config_args *args)
 	return r;
 }
 
+static bool is_default(const struct load *l, const char *name)
+{
+	return l->c->sources[settings_find(name) - l->table].origin == ORIGIN_DEFAULT;
+}
+
 /* A default must not ask for more than this user can give; what somebody wrote is told to him. */
 static void derive_nofile(struct load *l)
 {
-	const struct setting *s = settings_find("limits_nofile");
-
-	if (l->c->sources[s - l->table].origin == ORIGIN_DEFAULT)
+	if (is_default(l, "limits_nofile"))
 		l->c->limits.nofile = spec_nofile_default(geteuid() != 0);
 }
 
 /* Nor for more than a sandbox may have. */
-static int lower_defaults(struct load *l)
+static void lower_defaults(struct load *l)
 {
-	struct limits *now = &l->c->limits;
-	struct err why = { 0 };
+	struct limits *now = &l->c->limits, low = *now;
 
-	if (spec_check_max(now, &l->c->limits_max, &why) == 0)
-		return 0;
-	spec_clamp_limits(now, &l->c->limits_max);
-	return warn(l, "what a sandbox gets that asks for nothing was lowered: %s", why.text);
+	spec_clamp_limits(&low, &l->c->limits_max);
+	if (is_default(l, "limits_memory"))
+		now->memory_bytes = low.memory_bytes;
+	if (is_default(l, "limits_disk"))
+		now->disk_bytes =
+			low.disk_bytes < now->memory_bytes ? low.disk_bytes : now->memory_bytes / 2;
+	if (is_default(l, "limits_inodes"))
+		now->inodes = low.inodes;
+	if (is_default(l, "limits_cpu"))
+		now->cpu_milli = low.cpu_milli;
+	if (is_default(l, "limits_pids"))
+		now->pids = low.pids;
+	if (is_default(l, "limits_nofile"))
+		now->nofile = low.nofile;
 }
 
 /* What depends on other values or on who we are. */
@@ -372,7 +384,8 @@ static int derive(struct load *l)
 	if (r < 0)
 		return r;
 	derive_from_machine(c);
-	return lower_defaults(l);
+	lower_defaults(l);
+	return 0;
 }
 
 static int read_key(struct load *l, const char *path)

@@ -45,7 +45,7 @@ struct config {
 	const char *tls_cert, *tls_key; /* NULL: no TLS */
 	bool insecure_bind;
 	struct config_list cors_origins;
-	uint32_t max_connections;
+	uint32_t max_connections, max_connections_user;
 	uint64_t max_json_bytes, max_body_bytes, body_timeout_ms;
 	bool metrics_public;
 	bool e2b_public_ports;

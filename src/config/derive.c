@@ -121,4 +121,5 @@ void derive_from_machine(struct config *c)
 	c->processes_max = (uint32_t)((uint64_t)m.processes / 8 * 7);
 	derive_commit(c);
 	derive_quota(c, &m);
+	derive_u32(&c->max_connections_user, most_of(c->max_connections / 4, 1));
 }

@@ -449,6 +449,7 @@ static int open_server(struct app *a, struct err *err)
 	const struct config *c = a->config;
 	struct api_deps deps = { .loop = a->loop,
 				 .config = c,
+				 .conns_max = descriptors_for_clients(c->max_connections),
 				 .sandboxes = a->sandboxes,
 				 .store = &a->store,
 				 .keys = a->keys,
@@ -474,7 +475,7 @@ static int open_server(struct app *a, struct err *err)
 		return r;
 	toolset_set_way(&a->toolset, a->api);
 	o.user = a->api;
-	o.limits.conns_max = descriptors_for_clients(c->max_connections);
+	o.limits.conns_max = deps.conns_max;
 	o.limits.whole_ms = (unsigned)c->body_timeout_ms;
 	if (c->cors_origins.len > 0) {
 		a->cors.origins = c->cors_origins.items;

@@ -74,19 +74,39 @@ unsigned short addr_port(const union addr_any *a)
 	return a->any.sa_family == AF_INET6 ? ntohs(a->v6.sin6_port) : 0;
 }
 
+/* The bytes of an address, NULL of a Unix socket; an IPv4 address in IPv6 clothes is one of IPv4.
+ */
+static const void *bytes_of(const union addr_any *a, int *ret_family)
+{
+	*ret_family = a->any.sa_family;
+	if (*ret_family == AF_INET)
+		return &a->v4.sin_addr;
+	if (*ret_family != AF_INET6)
+		return NULL;
+	if (!IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+		return &a->v6.sin6_addr;
+	*ret_family = AF_INET;
+	return &a->v6.sin6_addr.s6_addr[12];
+}
+
+size_t addr_key(const union addr_any *a, char key[ADDR_KEY_MAX])
+{
+	int family;
+	const void *bytes = bytes_of(a, &family);
+	size_t n = family == AF_INET ? 4 : ADDR_KEY_MAX - 1;
+
+	if (!bytes)
+		return 0;
+	key[0] = (char)family;
+	memcpy(key + 1, bytes, n);
+	return n + 1;
+}
+
 void addr_text(const union addr_any *a, char *dst, size_t size)
 {
-	const void *bytes = NULL;
-	int family = a->any.sa_family;
+	int family;
+	const void *bytes = bytes_of(a, &family);
 
-	if (family == AF_INET)
-		bytes = &a->v4.sin_addr;
-	else if (family == AF_INET6)
-		bytes = &a->v6.sin6_addr;
-	if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {
-		family = AF_INET;
-		bytes = &a->v6.sin6_addr.s6_addr[12];
-	}
 	if (!bytes || !inet_ntop(family, bytes, dst, (socklen_t)size))
 		(void)str_copy(dst, size, bytes ? "?" : "unix");
 }

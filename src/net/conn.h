@@ -16,6 +16,7 @@ struct conn;
 struct http_server;
 struct loop;
 struct loop_io;
+struct peer;
 struct tls_session;
 
 struct conn_ops {
@@ -68,6 +69,7 @@ struct conn {
 	uint64_t output_ms; /* last progress of output */
 	uint64_t queued_ms; /* last time that somebody wrote */
 	char peer[INET6_ADDRSTRLEN];
+	struct peer *from; /* borrowed from the server; NULL: not counted */
 };
 
 /* c is zeroed. Takes fd and tls (may be NULL), also on failure. */

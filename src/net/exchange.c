@@ -201,12 +201,17 @@ bool exchange_is_forgotten(struct conn *c)
 
 bool exchange_is_quiet(const struct conn *c, uint64_t now_ms)
 {
-	const struct http_request *r = request_of(c);
-
 	if (c->state == CONN_LINGERING)
 		return true;
 	if (conn_pending(c) > 0 && now_ms - c->output_ms < STUCK_MS)
 		return false;
+	return exchange_is_answered(c);
+}
+
+bool exchange_is_answered(const struct conn *c)
+{
+	const struct http_request *r = request_of(c);
+
 	return !r->active || r->answer == ANSWER_ENDED;
 }
 

@@ -82,6 +82,8 @@ bool exchange_is_forgotten(struct conn *c);
 /* Nobody waits for anything on it: no request, or one that is answered; and its client, if it has
  * not read all, does not read. */
 bool exchange_is_quiet(const struct conn *c, uint64_t now_ms);
+/* Nothing is left of its request but to send the answer. */
+bool exchange_is_answered(const struct conn *c);
 /* The answer has been written: the request is over as soon as its body is. */
 void exchange_answered(struct http_request *r);
 /* The request is over without more ado: an abort, an upgrade's end. */

@@ -69,8 +69,10 @@ static void take_in(struct listener *l, int fd, const union addr_any *from)
 		}
 	}
 	r = exchange_create(s, fd, tls);
-	if (r)
-		addr_text(from, r->c.peer, sizeof(r->c.peer));
+	if (!r)
+		return;
+	addr_text(from, r->c.peer, sizeof(r->c.peer));
+	server_note_peer(s, &r->c, from);
 }
 
 static void on_connect(void *user, unsigned events)

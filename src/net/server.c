@@ -3,14 +3,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "net/conn.h"
 #include "net/cors.h"
 #include "net/exchange.h"
+
+#define PEERS_MAX (1u << 20)
 
 static const struct http_limits defaults = {
 	.line_max = 8 << 10,
@@ -159,7 +163,9 @@ int http_server_create(struct loop *l, const struct http_server_options *o,
 	loop_task_init(&s->turn, end_of_turn, s);
 	s->bytes = malloc(SERVER_READ_SIZE);
 	s->plain = malloc(SERVER_READ_SIZE);
-	r = s->bytes && s->plain ? loop_timer_create(l, on_sweep, s, &s->sweep) : -ENOMEM;
+	s->peers = map_create(PEERS_MAX);
+	r = s->bytes && s->plain && s->peers ? loop_timer_create(l, on_sweep, s, &s->sweep)
+					     : -ENOMEM;
 	if (r < 0) {
 		(void)http_server_free(s);
 		return err_sys(err, r, "HTTP server");
@@ -194,6 +200,7 @@ struct http_server *http_server_free(struct http_server *s)
 	buf_done(&s->head);
 	free(s->bytes);
 	free(s->plain);
+	(void)map_free(s->peers); /* no connection is left, so it is empty */
 	free(s);
 	return NULL;
 }
@@ -204,9 +211,19 @@ void server_add(struct http_server *s, struct conn *c)
 	list_push_back(&s->conns, &c->node);
 }
 
+static void forget_peer(struct http_server *s, struct conn *c)
+{
+	struct peer *p = c->from;
+
+	c->from = NULL;
+	if (p && --p->count == 0)
+		free(map_remove(s->peers, p->key, p->key_len));
+}
+
 void server_bury(struct http_server *s, struct conn *c)
 {
 	s->count--;
+	forget_peer(s, c);
 	server_rebury(s, c);
 }
 
@@ -217,17 +234,47 @@ void server_rebury(struct http_server *s, struct conn *c)
 	loop_task_post(s->loop, &s->turn);
 }
 
+void server_note_peer(struct http_server *s, struct conn *c, const union addr_any *from)
+{
+	char key[ADDR_KEY_MAX];
+	size_t n = addr_key(from, key);
+	struct peer *p = n > 0 ? map_get(s->peers, key, n) : NULL;
+
+	if (n > 0 && !p && (p = calloc(1, sizeof(*p)))) {
+		memcpy(p->key, key, n);
+		p->key_len = n;
+		if (map_put(s->peers, key, n, p, NULL) < 0) {
+			free(p);
+			p = NULL;
+		}
+	}
+	if (p)
+		p->count++;
+	c->from = p;
+}
+
+/* Whether a gives way before b, which may be NULL. */
+static bool goes_before(const struct conn *a, const struct conn *b)
+{
+	unsigned of_a = a->from ? a->from->count : 1, of_b = b && b->from ? b->from->count : 1;
+
+	return !b || of_a > of_b || (of_a == of_b && a->since_ms < b->since_ms);
+}
+
 bool server_make_room(struct http_server *s)
 {
 	uint64_t now_ms = loop_now_ms(s->loop);
-	struct conn *quiet = NULL;
+	struct conn *quiet = NULL, *answered = NULL;
 
-	LIST_FOREACH (&s->conns, c, struct conn, node)
-		if (exchange_is_quiet(c, now_ms) && (!quiet || c->since_ms < quiet->since_ms))
+	LIST_FOREACH (&s->conns, c, struct conn, node) {
+		if (exchange_is_quiet(c, now_ms) && goes_before(c, quiet))
 			quiet = c;
-	if (!quiet)
+		if (!quiet && exchange_is_answered(c) && goes_before(c, answered))
+			answered = c;
+	}
+	if (!quiet && !answered)
 		return false;
-	conn_lose(quiet);
+	conn_lose(quiet ? quiet : answered);
 	return true;
 }
 

@@ -86,6 +86,7 @@ static void each_limit_on_sandboxes_is_reached_and_given_back(void **state)
 		{ QUOTA_CPU, 600, 500 },
 		{ QUOTA_MEMORY, 128 * MIB, 128 * MIB },
 		{ QUOTA_DISK, 47 * MIB, 32 * MIB },
+		{ QUOTA_PIDS, 2 * LIMIT_PIDS_DEFAULT, 2 * LIMIT_PIDS_DEFAULT },
 	};
 
 	(void)state;
@@ -372,6 +373,137 @@ static void snapshots_and_templates_count_with_what_they_keep(void **state)
 	rig_close(&rig);
 }
 
+static struct told change(struct sandbox_rig *rig, struct sandbox *sb,
+			  void (*fn)(struct sandbox *sb, sandbox_cb cb, void *user))
+{
+	struct told t = { 0 };
+
+	fn(sb, rig_told, &t);
+	rig_run(rig);
+	assert_int_equal(t.calls, 1);
+	return t;
+}
+
+static void a_stopped_sandbox_keeps_its_place_and_its_disk_alone(void **state)
+{
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.quota.v[QUOTA_SANDBOXES] = 1;
+	sb = make(&rig, "ann");
+	assert_int_equal(change(&rig, sb, sandbox_suspend).state, SANDBOX_SUSPENDED);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_SANDBOXES], 1);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_DISK], 16 * MIB);
+	assert_int_equal(used(&rig, "ann").v[QUOTA_MEMORY], 0);
+	assert_int_equal(rig.all->capacity.promised.v[QUOTA_MEMORY], 0);
+	refused(&rig, "ann", QUOTA_SANDBOXES, 1, 1);
+	assert_int_equal(change(&rig, sb, sandbox_start).state, SANDBOX_RUNNING);
+	assert_int_equal(rig.all->capacity.promised.v[QUOTA_MEMORY], 64 * MIB);
+	rig_close(&rig);
+}
+
+/* ---- the machine ---- */
+
+static void each_promise_of_the_machine_is_reached_and_given_back(void **state)
+{
+	static const struct {
+		enum quota_kind kind;
+		uint64_t most; /* two sandboxes fit */
+		const char *setting;
+	} rows[] = {
+		{ QUOTA_CPU, 600, "commit_cpu" },
+		{ QUOTA_MEMORY, 128 * MIB, "commit_memory" },
+		{ QUOTA_PIDS, 2 * LIMIT_PIDS_DEFAULT, "commit_pids" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sandbox_rig rig;
+		struct sandbox *first;
+		struct told t;
+
+		rig_open(&rig);
+		rig.all->settings.pool_max = 0;
+		rig.all->settings.commit.v[rows[i].kind] = rows[i].most;
+		first = make(&rig, "ann");
+		(void)make(&rig, "bob"); /* whose they are makes no difference */
+		begin(&rig, "cid", &t);
+		rig_run(&rig);
+		assert_int_equal(t.err.code, CAPACITY_ERRNO);
+		assert_non_null(strstr(t.err.text, rows[i].setting));
+		end(&rig, first);
+		(void)make(&rig, "cid");
+		rig_close(&rig);
+	}
+}
+
+static bool use_is(void *user, struct machine_use *ret)
+{
+	*ret = *(struct machine_use *)user;
+	return ret->memory_left > 0;
+}
+
+static void what_the_machine_has_left_decides_about_a_new_box_only(void **state)
+{
+	struct machine_use use = { 100 * MIB, 900 };
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+	struct told t;
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.reserve_bytes = 36 * MIB;
+	rig.all->settings.processes_max = 900 + LIMIT_PIDS_DEFAULT;
+	rig.all->machine_use = use_is;
+	rig.all->machine_user = &use;
+	sb = make(&rig, "ann"); /* 64 MiB, and 36 are left */
+	rig_pass(&rig, 1000);
+	use.memory_left--;
+	begin(&rig, "ann", &t);
+	rig_run(&rig);
+	assert_int_equal(t.err.code, CAPACITY_ERRNO);
+	assert_non_null(strstr(t.err.text, "memory_reserve"));
+	(void)change(&rig, sb, sandbox_pause);
+	assert_int_equal(change(&rig, sb, sandbox_resume).state, SANDBOX_RUNNING);
+	assert_int_equal(change(&rig, sb, sandbox_suspend).state, SANDBOX_SUSPENDED);
+	assert_int_equal(change(&rig, sb, sandbox_start).err.code, CAPACITY_ERRNO);
+	rig_pass(&rig, 1000);
+	use = (struct machine_use){ 100 * MIB, 901 };
+	assert_int_equal(change(&rig, sb, sandbox_start).err.code, CAPACITY_ERRNO);
+	rig_pass(&rig, 1000);
+	use.memory_left = 0; /* it cannot be read: then nothing is said */
+	assert_int_equal(change(&rig, sb, sandbox_start).state, SANDBOX_RUNNING);
+	rig_close(&rig);
+}
+
+static void nobody_gets_more_than_the_maximum_and_defaults_are_lowered_to_it(void **state)
+{
+	struct sandbox_request req = rig_request("");
+	struct sandbox_info info;
+	struct sandbox_rig rig;
+	struct told t = { 0 };
+
+	(void)state;
+	rig_open(&rig);
+	rig.all->settings.limits_max = (struct limits){ .memory_bytes = 32 * MIB, .pids = 20 };
+	sandbox_create(rig.all, &req, rig_told, &t);
+	rig_run(&rig);
+	assert_string_equal(t.err.text, "");
+	sandbox_info(t.sb, &info);
+	assert_int_equal(info.limits.memory_bytes, 32 * MIB);
+	assert_int_equal(info.limits.pids, 20);
+	assert_true(info.limits.disk_bytes <= 32 * MIB);
+	req.limits.memory_bytes = 32 * MIB + 1;
+	t = (struct told){ 0 };
+	sandbox_create(rig.all, &req, rig_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.err.code, EINVAL);
+	assert_non_null(strstr(t.err.text, "limits_memory_max"));
+	rig_close(&rig);
+}
+
 static void bobs_is_larger(void *user, const char *owner, struct quota *ret)
 {
 	(void)user;
@@ -456,6 +588,10 @@ int main(void)
 		cmocka_unit_test(a_volume_that_cannot_be_made_gives_back_what_it_took),
 		cmocka_unit_test(snapshots_and_templates_count_with_what_they_keep),
 		cmocka_unit_test(an_owner_may_have_a_quota_of_their_own),
+		cmocka_unit_test(a_stopped_sandbox_keeps_its_place_and_its_disk_alone),
+		cmocka_unit_test(each_promise_of_the_machine_is_reached_and_given_back),
+		cmocka_unit_test(what_the_machine_has_left_decides_about_a_new_box_only),
+		cmocka_unit_test(nobody_gets_more_than_the_maximum_and_defaults_are_lowered_to_it),
 		cmocka_unit_test(other_things_can_be_counted_too),
 		cmocka_unit_test(what_is_no_refusal_is_not_read_as_one),
 	};

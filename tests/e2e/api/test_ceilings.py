@@ -31,7 +31,7 @@ def test_nobody_gets_more_than_the_machine_has(api, key_for, name, value):
 
 
 def test_a_sandbox_that_names_no_size_fits_everywhere():
-    """Defaults above the maximum are lowered to it, and the log says so."""
+    """Defaults above the maximum are lowered to it."""
     with Daemon("--limits-memory-max", "64M", "--limits-cpu-max", "0.25", "--limits-pids-max", "32") as daemon:
         box = daemon.api.sandbox()
         shown = daemon.api.get(box.path).must(200).json["resources"]

@@ -23,6 +23,15 @@ def user(api):
         api.delete(f"/users/{name}").must(204, 404)
 
 
+def everybodys(api):
+    """The quota of who has no record: what the settings say."""
+    key = api.post("/keys", {"name": "test", "owner": "nobody-special", "role": "user"}).must(201).json
+    quota = api.using(key["key"]).get("/user").must(200).json["quota"]
+    api.delete(f"/keys/{key['id']}").must(204)
+    assert all(quota.values()) and sorted(quota) == ["cpu", "disk", "executions", "memory", "pids", "sandboxes"]
+    return quota
+
+
 def quota_error(answer, quota, limit, used):
     error = answer.must(403).json["error"]
     assert error["code"] == "quota_exceeded"
@@ -35,8 +44,9 @@ def test_a_user_is_made_shown_changed_and_ended(api, user):
     ann = user("ann-1", quota={"sandboxes": 3, "memory": "1G", "cpu": 2}, rateLimits={"exec": "600/m"})
     shown = api.get("/users/ann-1").must(200).json
     assert shown["name"] == "ann-1" and shown["role"] == "user" and shown["status"] == "active"
-    assert shown["quota"] == {"sandboxes": 3, "cpu": 2.0, "memory": 1 << 30, "disk": None, "executions": None}
-    assert shown["use"] == {"sandboxes": 0, "cpu": 0.0, "memory": 0, "disk": 0, "executions": 0}
+    fresh = everybodys(api)
+    assert shown["quota"] == {**fresh, "sandboxes": 3, "cpu": 2.0, "memory": 1 << 30}
+    assert shown["use"] == {"sandboxes": 0, "cpu": 0.0, "memory": 0, "disk": 0, "executions": 0, "pids": 0}
     assert shown["rateLimits"]["exec"] == "600/m" and shown["rateLimits"]["create"] is None
     mine = ann.get("/user").must(200).json
     assert mine["owner"] == "ann-1" and mine["quota"] == shown["quota"]
@@ -44,7 +54,7 @@ def test_a_user_is_made_shown_changed_and_ended(api, user):
     assert changed["quota"]["memory"] is None and changed["quota"]["disk"] == 64 << 20
     assert changed["quota"]["sandboxes"] == 3, "what is not in the body stays"
     changed = api.patch("/users/ann-1", {"resetLimits": True, "rateLimits": {"read": "10/s"}}).must(200).json
-    assert changed["quota"]["sandboxes"] is None and changed["rateLimits"]["read"] == "10/s"
+    assert changed["quota"] == fresh and changed["rateLimits"]["read"] == "10/s"
     assert changed["rateLimits"]["exec"] is None
     assert "ann-1" in [one["name"] for one in api.get("/users").must(200).json["items"]]
     api.delete("/users/ann-1").must(204)
@@ -194,7 +204,7 @@ LIMITS = {"cpu": 0.25, "memory": 32 << 20, "disk": 8 << 20}
 
 @pytest.mark.parametrize("quota, limit, shown, used", [
     ("sandboxes", 2, 2, 2), ("cpu", 0.6, 600, 500), ("memory", 64 << 20, 64 << 20, 64 << 20),
-    ("disk", 20 << 20, 20 << 20, 16 << 20),
+    ("disk", 20 << 20, 20 << 20, 16 << 20), ("pids", 150, 150, 128),
 ])
 def test_every_quota_on_sandboxes_is_reached_and_given_back(api, user, quota, limit, shown, used):
     ann = user(f"quota-{quota}", quota={quota: limit})
@@ -205,7 +215,7 @@ def test_every_quota_on_sandboxes_is_reached_and_given_back(api, user, quota, li
     boxes[0] = ann.sandbox(resources=LIMITS)
     for box in boxes:
         box.delete().must(204)
-    assert ann.get("/user").json["use"] == {"sandboxes": 0, "cpu": 0, "memory": 0, "disk": 0, "executions": 0}
+    assert ann.get("/user").json["use"] == {"sandboxes": 0, "cpu": 0, "memory": 0, "disk": 0, "executions": 0, "pids": 0}
 
 
 def test_snapshots_templates_and_volumes_count_on_the_disk(api, user):
