@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/list.h"
+#include "base/machine.h"
 #include "launch/box.h"
 #include "launch/cgroup.h"
 #include "launch/disk.h"
@@ -127,6 +128,8 @@ struct launch {
 	uint64_t busy_ms; /* when the client last claimed or destroyed a box */
 	uint64_t claims;  /* so far */
 	uint32_t landlock_abi;
+	struct machine_gauge gauge;        /* owned */
+	uint64_t reserve_bytes;            /* memory below which nothing is made to wait */
 	struct limits most;                /* of this machine: no box gets more, whoever asks */
 	struct cgroups *cgroups;           /* owned */
 	struct cell cells[CELL_STOCK_MAX]; /* those that wait */

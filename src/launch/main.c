@@ -224,7 +224,9 @@ static void bound_boxes(struct launch *l)
 	machine_read(&m);
 	spec_limits_of_machine(&m, l->rootless, &l->most);
 	l->most.nofile = 0; /* check_nofile() has its own */
-	cgroups_bound(l->cgroups, m.memory_bytes - machine_reserve(&m), m.processes / 8 * 7);
+	l->gauge = machine_gauge_open();
+	l->reserve_bytes = machine_reserve(&m);
+	cgroups_bound(l->cgroups, m.memory_bytes - l->reserve_bytes, m.processes / 8 * 7);
 }
 
 /* What is shared with other launchers, and what was left by the one before us. Nothing may be taken
@@ -407,6 +409,7 @@ static void teardown(struct launch *l)
 	(void)fd_close(l->view_ns);
 	(void)fd_close(l->sysdirs_ns);
 	(void)fd_close(l->init_fd);
+	machine_gauge_close(&l->gauge);
 	(void)fd_close(l->proc_fd);
 	(void)fd_close(l->signal_fd);
 	(void)fd_close(l->epoll_fd);
@@ -423,7 +426,7 @@ static struct launch *launch_create(int sock)
 		return NULL;
 	l->sock = sock;
 	l->epoll_fd = l->signal_fd = l->proc_fd = l->init_fd = l->view_ns = l->sysdirs_ns = -1;
-	l->sysdirs_tree = -1;
+	l->sysdirs_tree = l->gauge.meminfo = l->gauge.loadavg = -1;
 	l->netns.host_fd = l->ids.lock_fd = l->state.dir = l->state.lock = -1;
 	for (unsigned i = 0; i <= TEMPLATE_MAX; i++) {
 		l->templates[i].mount_ns = l->templates[i].fittings_ns = -1;

@@ -66,6 +66,14 @@ void pool_remove(struct box *b)
 	b->tmpl->ready_count--;
 }
 
+/* Boxes that wait are a convenience: none is made when the machine is short of memory. */
+static bool is_short_of_memory(const struct launch *l)
+{
+	struct machine_use use;
+
+	return machine_gauge_read(&l->gauge, &use) && use.memory_left < l->reserve_bytes;
+}
+
 static bool refill_template(struct launch *l, struct template *t, bool quiet)
 {
 	uint32_t target = poolsize_target(&t->size, clock_now_ms());
@@ -78,7 +86,8 @@ static bool refill_template(struct launch *l, struct template *t, bool quiet)
 		return true;
 	}
 	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
-	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t) || sysdirs_are_coming(l, t))
+	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t) || sysdirs_are_coming(l, t) ||
+	    is_short_of_memory(l))
 		return false;
 	if (boxes_create(l, t, &t->spec.limits, NULL, NULL) < 0)
 		t->failures++;

@@ -275,15 +275,13 @@ void slot_set_pool(struct sandboxes *all, uint32_t id, const struct pool_spec *p
 
 uint32_t slots_waiting_max(const struct sandboxes *all)
 {
-	uint32_t n = 0;
+	uint32_t n = all->settings.pool_min;
 
 	for (uint32_t id = 1; id <= TEMPLATE_MAX; id++) {
 		const struct slot *slot = slot_at(all, id);
 
 		if (slot && slot->has_pool)
 			n += slot->pool.max;
-		else if (slot && slot->recipe.layers.n == 0)
-			n += all->settings.pool_max;
 	}
 	return n;
 }

@@ -25,7 +25,8 @@ void slot_set_pool(struct sandboxes *all, uint32_t id, const struct pool_spec *p
 /* Why the launcher did not take it; 0: it did, or has not said yet. */
 int slot_error(const struct sandboxes *all, uint32_t id, struct err *err);
 
-/* The most finished boxes that may wait, of all slots. */
+/* Finished boxes that were asked for: the most of every pool, and what always waits. What waits
+ * beyond, because there was demand, is the launcher's to give up. */
 uint32_t slots_waiting_max(const struct sandboxes *all);
 
 /* A layer is about to be dropped: nothing that is made of it is kept ready any more. */
