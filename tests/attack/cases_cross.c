@@ -127,6 +127,29 @@ static void foreign_ids_are_refused(struct world *w, const struct attack *a)
 	}
 }
 
+/* C4: a captured daemon asks the launcher for more than the machine has, by every request that
+ * carries limits; a box that lives keeps those it has. */
+static void no_box_is_larger_than_the_machine(struct world *w, const struct attack *a)
+{
+	static const struct limits rows[] = { { .memory_bytes = LIMIT_MEMORY_MAX },
+					      { .cpu_milli = LIMIT_CPU_MAX } };
+
+	(void)a;
+	box_open(w, &w->box, TEMPLATE_PLAIN, NULL);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_spec spec = { .template_id = TEMPLATE_PLAIN, .limits = rows[i] };
+		struct template_spec t = { .id = TEMPLATE_MAX, .preload = "", .limits = rows[i] };
+		struct launcher_box box = { .sock = -1, .pidfd = -1 };
+
+		assert_int_equal(launcher_claim_sync(w->launcher, &spec, &box, NULL), -ERANGE);
+		assert_int_equal(launcher_template_sync(w->launcher, &t, -1, NULL), -ERANGE);
+		assert_int_equal(launcher_limits_sync(w->launcher, w->box.l.id, &rows[i], NULL),
+				 -ERANGE);
+	}
+	box_expect_answer(&w->box);
+	box_close(w, &w->box, NULL);
+}
+
 /* A box that was destroyed does not answer any more, under its id or to its client. */
 static void destroyed_boxes_stay_dead(struct world *w, const struct attack *a)
 {
@@ -165,6 +188,12 @@ static const struct attack rows[] = {
 	{ "F15 a writable root is a box's own", NULL, 0, 0, { 0 }, writable_roots_are_private },
 	{ "F15 a read-only root cannot be defaced", NULL, 0, 0, { 0 }, roots_cannot_be_defaced },
 	{ "C4 ids of others are refused", NULL, 0, 0, { 0 }, foreign_ids_are_refused },
+	{ "C4 no box is larger than the machine",
+	  NULL,
+	  0,
+	  0,
+	  { 0 },
+	  no_box_is_larger_than_the_machine },
 	{ "C4 a destroyed box stays dead", NULL, 0, 0, { 0 }, destroyed_boxes_stay_dead },
 };
 
