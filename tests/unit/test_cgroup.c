@@ -155,6 +155,23 @@ static void a_process_above_the_memory_limit_is_killed_and_counted(void **state)
 	rig->ops->destroy(cg);
 }
 
+static void all_groups_together_stay_below_their_bound(void **state)
+{
+	struct rig *rig = *state;
+	size_t n = 64 * MIB;
+	struct cgroup *cg;
+	int status;
+
+	need(rig, CONTROLLER_MEMORY | CONTROLLER_PIDS);
+	cg = make(rig, &(struct limits){ 256 * MIB, .pids = 20, .cpu_milli = 1000 });
+	cgroups_bound(rig->all, 32 * MIB, 10);
+	status = rig_wait(rig_spawn(rig, cg, body_hog, &n));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	cgroups_bound(rig->all, 128 * MIB, 10);
+	assert_int_equal(rig_wait(rig_spawn(rig, cg, body_hog, &n)), 0);
+	rig->ops->destroy(cg);
+}
+
 static void a_process_below_it_lives(void **state)
 {
 	struct rig *rig = *state;
@@ -820,6 +837,7 @@ int main(void)
 	static struct rig rigs[] = { { .kind = CGROUP_V1 }, { .kind = CGROUP_V2 } };
 	const struct CMUnitTest tests[] = {
 		BOTH(a_process_above_the_memory_limit_is_killed_and_counted),
+		BOTH(all_groups_together_stay_below_their_bound),
 		BOTH(a_process_below_it_lives),
 		BOTH(a_memory_limit_below_what_is_in_use_is_refused_in_words),
 		BOTH(a_memory_limit_goes_up_and_down),
