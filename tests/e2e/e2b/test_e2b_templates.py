@@ -140,6 +140,19 @@ def test_a_build_is_asked_for_then_begun_and_makes_a_template(plane):
         assert (info["cpuCount"], info["memoryMB"]) == (1, 512)
 
 
+def test_a_size_beyond_the_maximum_is_lowered_to_it():
+    """Clients send a size with every build, whoever's machine it is: 2 cores and 1 GiB at least."""
+    with Daemon("--limits-cpu-max", "1", "--limits-memory-max", "300M") as daemon:
+        plane = control(daemon.api)
+        asked = request(plane, cpuCount=2, memoryMB=1024)
+        start(plane, asked, [run("true")])
+        assert wait(plane, asked)["status"] == "ready"
+        with Sandbox(daemon.api, "own") as box:
+            info = plane.ask("GET", f"/sandboxes/{box.id}").must(200).json
+            assert (info["cpuCount"], info["memoryMB"]) == (1, 300)
+        tidy(daemon)
+
+
 def test_files_go_where_copy_says(plane):
     asked = request(plane)
     one, tree, several = label("one"), label("tree"), label("several")
