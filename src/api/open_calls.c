@@ -54,7 +54,7 @@ struct open_calls *open_calls_free(struct open_calls *o)
 	return NULL;
 }
 
-static bool refuse(struct api_call *c, int status, const char *reason, const char *why)
+static bool refuse_call(struct api_call *c, int status, const char *reason, const char *why)
 {
 	metrics_inc(c->api->deps.metrics, METRIC_DENIALS, LABELS(reason));
 	(void)http_header_add(c->http, "Retry-After", "1");
@@ -62,7 +62,7 @@ static bool refuse(struct api_call *c, int status, const char *reason, const cha
 	return false;
 }
 
-static struct open_owner *find_or_add(struct open_calls *o, const char *name)
+static struct open_owner *find_or_add_owner(struct open_calls *o, const char *name)
 {
 	struct open_owner *one = map_get(o->owners, name, strlen(name));
 
@@ -105,17 +105,17 @@ bool open_calls_begin(struct api_call *c, const char *owner)
 
 	if (c->opened)
 		return true;
-	one = find_or_add(o, owner);
+	one = find_or_add_owner(o, owner);
 	if (!one)
-		return refuse(c, 503, "connections", "there is no memory left for this");
+		return refuse_call(c, 503, "connections", "there is no memory left for this");
 	if (is_full(o, one, admin)) {
 		forget_empty(o, one);
-		return refuse(c, 503, "connections", "too many requests are under way");
+		return refuse_call(c, 503, "connections", "too many requests are under way");
 	}
 	if (!admin && o->owner_max > 0 && one->count >= o->owner_max)
-		return refuse(c, 429, "owner_connections",
-			      "too many requests of this owner are under way "
-			      "(max_connections_user)");
+		return refuse_call(c, 429, "owner_connections",
+				   "too many requests of this owner are under way "
+				   "(max_connections_user)");
 	one->count++;
 	o->all++;
 	o->users += !admin;

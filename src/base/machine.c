@@ -169,7 +169,7 @@ void machine_gauge_close(struct machine_gauge *g)
 	g->loadavg = fd_close(g->loadavg);
 }
 
-static bool read_again(int fd, char *text, size_t size)
+static bool reread_file(int fd, char *text, size_t size)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
 
@@ -183,8 +183,8 @@ bool machine_gauge_read(const struct machine_gauge *g, struct machine_use *ret)
 {
 	char text[4096];
 
-	return read_again(g->meminfo, text, sizeof(text)) &&
+	return reread_file(g->meminfo, text, sizeof(text)) &&
 	       machine_parse_meminfo(text, "MemAvailable", &ret->memory_left) &&
-	       read_again(g->loadavg, text, sizeof(text)) &&
+	       reread_file(g->loadavg, text, sizeof(text)) &&
 	       machine_parse_loadavg(text, &ret->processes);
 }

@@ -200,7 +200,7 @@ struct cgroups *cgroups_close(struct cgroups *all)
 	return NULL;
 }
 
-static void bound(int dir, const char *file, uint64_t value)
+static void write_bound(int dir, const char *file, uint64_t value)
 {
 	int r = dir < 0 ? 0 : cgroup_write_u64(dir, ".", file, value);
 
@@ -216,10 +216,10 @@ void cgroups_bound(struct cgroups *all, uint64_t memory_bytes, uint32_t pids)
 	if (all->ops->kind == CGROUP_NONE)
 		return;
 	if (!(all->missing & CONTROLLER_MEMORY))
-		bound(all->place[is_v2 ? HIER_UNIFIED : HIER_MEMORY].dir,
-		      is_v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
+		write_bound(all->place[is_v2 ? HIER_UNIFIED : HIER_MEMORY].dir,
+			    is_v2 ? "memory.max" : "memory.limit_in_bytes", memory_bytes);
 	if (!(all->missing & CONTROLLER_PIDS))
-		bound(all->place[is_v2 ? HIER_UNIFIED : HIER_PIDS].dir, "pids.max", pids);
+		write_bound(all->place[is_v2 ? HIER_UNIFIED : HIER_PIDS].dir, "pids.max", pids);
 }
 
 const struct cgroup_ops *cgroups_ops(const struct cgroups *all)

@@ -17,7 +17,7 @@ static const struct {
 	{ QUOTA_PIDS, "", "commit_pids" },
 };
 
-static int refuse(struct sandboxes *all, struct err *err)
+static int count_refusal(struct sandboxes *all, struct err *err)
 {
 	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS("capacity"));
 	return -err->code;
@@ -55,7 +55,7 @@ static int check_promises(struct sandboxes *all, const struct quota *from, const
 	return 0;
 }
 
-static const struct machine_use *look(struct sandboxes *all)
+static const struct machine_use *read_use(struct sandboxes *all)
 {
 	struct capacity *c = &all->capacity;
 	uint64_t now = now_ms(all);
@@ -74,7 +74,7 @@ static int check_what_is_left(struct sandboxes *all, const struct quota *from,
 			      const struct quota *to, struct err *err)
 {
 	const struct sandbox_settings *s = &all->settings;
-	const struct machine_use *use = look(all);
+	const struct machine_use *use = read_use(all);
 	uint64_t memory = to->v[QUOTA_MEMORY], pids = to->v[QUOTA_PIDS];
 
 	if (!use)
@@ -108,7 +108,7 @@ int capacity_admit(struct sandboxes *all, const struct quota *from, const struct
 		return 0;
 	if (err)
 		*err = why;
-	return refuse(all, &why);
+	return count_refusal(all, &why);
 }
 
 int capacity_admit_waiting(struct sandboxes *all, uint32_t more, struct err *err)
