@@ -414,6 +414,14 @@ static const char *status_class(int status)
 	return status >= 100 && status < 600 ? names[status / 100 - 1] : "other";
 }
 
+void api_crowded(void *user, bool is_refused)
+{
+	const struct api *api = user;
+
+	metrics_inc(api->deps.metrics, METRIC_DENIALS,
+		    LABELS(is_refused ? "no_connection" : "idle_connection"));
+}
+
 void api_done(void *user, const struct http_request *r, int status, uint64_t bytes,
 	      uint64_t took_us)
 {

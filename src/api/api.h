@@ -6,6 +6,7 @@
  * not run in between. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -61,5 +62,6 @@ CLEANUP_FUNC(struct api *, api_free)
 
 /* For struct http_server_options; user is the api. */
 void api_handle(void *api, struct http_request *r);
+void api_crowded(void *api, bool is_refused);
 void api_done(void *api, const struct http_request *r, int status, uint64_t bytes,
 	      uint64_t took_us);

@@ -60,6 +60,9 @@ struct http_server_options {
 	 * request's headers and arena are still there. */
 	void (*done)(void *user, const struct http_request *r, int status, uint64_t bytes,
 		     uint64_t took_us);
+	/* May be NULL. There were as many connections as there may be: one that nobody used was
+	 * closed for a new one, or (is_refused) the new one was turned away. */
+	void (*crowded)(void *user, bool is_refused);
 	void *user;
 	const struct http_cors *cors; /* borrowed; NULL: no cross-origin access */
 };

@@ -57,9 +57,15 @@ static void take_in(struct listener *l, int fd, const union addr_any *from)
 	struct tls_session *tls = NULL;
 	struct http_request *r;
 
-	if (s->count >= s->o.limits.conns_max && !server_make_room(s)) {
-		turn_away(fd, l->tls != NULL);
-		return;
+	if (s->count >= s->o.limits.conns_max) {
+		bool is_refused = !server_make_room(s);
+
+		if (s->o.crowded)
+			s->o.crowded(s->o.user, is_refused);
+		if (is_refused) {
+			turn_away(fd, l->tls != NULL);
+			return;
+		}
 	}
 	if (l->tls) {
 		tls = tls_session_create(l->tls);

@@ -147,6 +147,7 @@ def test_who_says_nothing_keeps_nobody_out(daemon):
             for path in ("/healthz", "/readyz"):
                 client.using("").get(path).must(200)
             client.get("/keys").must(200)
+            assert 'holt_denials_total{reason="idle_connection"}' in client.get("/metrics").must(200).body.decode()
             quiet.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert quiet.recv(12) == b"HTTP/1.1 200"
     finally:
