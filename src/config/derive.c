@@ -13,7 +13,8 @@
 #define QUOTA_EXECUTIONS_AUTO 1000000u
 #define QUOTA_MEMORY_LEAST (1ull << 30)
 #define QUOTA_DISK_LEAST (4ull << 30)
-#define CPU_TIMES 16u /* promises of processor time cost others only their turn */
+#define QUOTA_CPU_TIMES 16u
+#define COMMIT_TIMES 4u
 #define BYTES_PER_INODE 4096u
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -71,16 +72,18 @@ static void derive_max(struct config *c, const struct machine *m)
 	spec_clamp_limits(&c->limits_max, &whole);
 }
 
-/* Room for as many sandboxes of the default size as there may be, and for boxes that wait; no less
- * than the machine has. */
+/* Room for as many sandboxes of the default size as there may be and for boxes that wait, and no
+ * less than a few times the machine, because they idle mostly. Processor time costs others no more
+ * than their turn: each may have all of it. */
 static void derive_commit(struct config *c, const struct machine *m)
 {
 	uint64_t n = (uint64_t)c->max_sandboxes * 5 / 4 + c->pool_min;
 
-	derive_u64(&c->commit_memory_bytes, most_of(n * c->limits.memory_bytes, m->memory_bytes));
-	derive_u32(&c->commit_cpu_milli,
-		   most_of(n * c->limits.cpu_milli, (uint64_t)m->cpus * 1000 * CPU_TIMES));
-	derive_u32(&c->commit_pids, most_of(n * c->limits.pids, m->processes));
+	derive_u64(&c->commit_memory_bytes,
+		   most_of(n * c->limits.memory_bytes, COMMIT_TIMES * m->memory_bytes));
+	derive_u32(&c->commit_cpu_milli, n * m->cpus * 1000);
+	derive_u32(&c->commit_pids,
+		   most_of(n * c->limits.pids, (uint64_t)COMMIT_TIMES * m->processes));
 }
 
 static void note_auto(struct config *c)
@@ -106,7 +109,7 @@ static void derive_quota(struct config *c, const struct machine *m)
 {
 	note_auto(c);
 	derive_u32(&c->quota_sandboxes, most_of(c->max_sandboxes / 4, 1));
-	derive_u32(&c->quota_cpu_milli, (uint64_t)m->cpus * 1000 * CPU_TIMES);
+	derive_u32(&c->quota_cpu_milli, (uint64_t)m->cpus * 1000 * QUOTA_CPU_TIMES);
 	derive_u64(&c->quota_memory_bytes, most_of(m->memory_bytes / 2, QUOTA_MEMORY_LEAST));
 	derive_u64(&c->quota_disk_bytes, most_of(disk_size(c->state_dir) / 4, QUOTA_DISK_LEAST));
 	derive_u32(&c->quota_executions, QUOTA_EXECUTIONS_AUTO);
