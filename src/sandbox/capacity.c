@@ -17,12 +17,6 @@ static const struct {
 	{ QUOTA_PIDS, "", "commit_pids" },
 };
 
-static int count_refusal(struct sandboxes *all, struct err *err)
-{
-	metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS("capacity"));
-	return -err->code;
-}
-
 static uint64_t waiting_of(const struct sandboxes *all, enum quota_kind kind)
 {
 	const struct limits *l = &all->settings.limits;
@@ -99,16 +93,13 @@ static int check_what_is_left(struct sandboxes *all, const struct quota *from,
 int capacity_admit(struct sandboxes *all, const struct quota *from, const struct quota *to,
 		   struct err *err)
 {
-	struct err why = { 0 };
-	int r = check_promises(all, from, to, &why);
+	int r = check_promises(all, from, to, err);
 
 	if (r == 0)
-		r = check_what_is_left(all, from, to, &why);
-	if (r == 0)
-		return 0;
-	if (err)
-		*err = why;
-	return count_refusal(all, &why);
+		r = check_what_is_left(all, from, to, err);
+	if (r < 0)
+		metrics_inc(all->metrics, METRIC_SANDBOX_CREATE_FAILURES, LABELS("capacity"));
+	return r;
 }
 
 int capacity_admit_waiting(struct sandboxes *all, uint32_t more, struct err *err)
