@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/call.h"
 #include "api/handlers.h"
@@ -66,22 +67,32 @@ void api_healthz(struct api_call *c)
 	http_reply(c->http, 200, "application/json", text, sizeof(text) - 1);
 }
 
+/* Said without a key: what a build hangs in is in the log and in the pools' state. */
+static const char *tell_launcher(const struct sandboxes_stats *s)
+{
+	if (!s->is_ready)
+		return "not ready";
+	return s->builds->late > 0 ? "no box can be built at present" : "ok";
+}
+
 static void answer(struct api_call *c, int store, bool with_version)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
 	struct sandboxes_stats stats;
+	const char *launcher;
 	bool ok;
 
 	sandboxes_stats(c->api->deps.sandboxes, &stats);
-	ok = stats.is_ready && store == 0;
+	launcher = tell_launcher(&stats);
+	ok = strcmp(launcher, "ok") == 0 && store == 0;
 	jw_object_begin(&w);
 	jw_str_field(&w, "status", ok ? "ok" : "unavailable");
 	if (with_version)
 		jw_str_field(&w, "version", HOLT_VERSION);
 	jw_key(&w, "checks");
 	jw_object_begin(&w);
-	jw_str_field(&w, "launcher", stats.is_ready ? "ok" : "not ready");
+	jw_str_field(&w, "launcher", launcher);
 	jw_str_field(&w, "store",
 		     store == 0 ? "ok" : problem_text(problem_find(-store, PROBLEM_HERE), NULL));
 	jw_object_end(&w);

@@ -21,10 +21,20 @@ static const struct schema_field profile_list[] = {
 	FIELD("items", LIST, .ref = "Profile"),
 };
 
+/* How building them goes. */
+#define BUILDS                                                                                   \
+	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far"),              \
+		FIELD("stuck", INT,                                                              \
+		      .help = "processes of such boxes that have not ended: the kernel holds "   \
+			      "them"),                                                           \
+		FIELD("problem", STRING | NIL,                                                   \
+		      .help = "why no box can be built, or what is preloaded is not there; "     \
+			      "null: all is well")
+
 static const struct schema_field pool[] = {
 	FIELD("template", STRING), FIELD("ready", INT),  FIELD("building", INT),
 	FIELD("claimed", INT),     FIELD("target", INT), FIELD("hits", INT),
-	FIELD("misses", INT),
+	FIELD("misses", INT),      BUILDS,
 };
 
 static const struct schema_field pool_list[] = {
@@ -69,7 +79,7 @@ static const struct schema_field warm_pool_status[] = {
 	FIELD("availablePods", INT, .help = "ready, as others call it"),
 	FIELD("assignedPods", INT, .help = "claimed"),
 	FIELD("pendingPods", INT, .help = "building"),
-	FIELD("problem", STRING | NIL, .help = "why what is preloaded is not there; null: it is"),
+	BUILDS,
 };
 
 static const struct schema_field snapshot[] = {

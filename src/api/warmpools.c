@@ -137,6 +137,8 @@ static void told(void *user, const struct pool_state *s, const struct err *err)
 	jw_uint_field(&w, "availablePods", s->ready);
 	jw_uint_field(&w, "assignedPods", s->claimed);
 	jw_uint_field(&w, "pendingPods", s->building);
+	jw_uint_field(&w, "givenUp", s->given_up);
+	jw_uint_field(&w, "stuck", s->stuck);
 	if (s->why[0] != '\0')
 		jw_str_field(&w, "problem", s->why);
 	else

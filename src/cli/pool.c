@@ -4,12 +4,14 @@
 #include "cli/table.h"
 
 static const char *const heads[] = { "TEMPLATE", "READY", "BUILDING", "CLAIMED",
-				     "TARGET",   "HITS",  "MISSES",   NULL };
+				     "TARGET",   "HITS",  "MISSES",   "GIVEN UP",
+				     "PROBLEM",  NULL };
 
 static int add_row(void *user, struct jv item)
 {
 	static const char *const fields[] = { "template", "ready", "building", "claimed",
-					      "target",   "hits",  "misses" };
+					      "target",   "hits",  "misses",   "givenUp",
+					      "problem" };
 	char text[256];
 	int r = 0;
 

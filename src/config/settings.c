@@ -302,7 +302,8 @@ static const struct setting table[] = {
 	    .standard = "0", .help = "sandboxes that a key makes"),
 	ROW("launcher_timeout", "LAUNCHER_TIMEOUT", "launcher-timeout", DURATION,
 	    launcher_timeout_ms, .arg = "TIME", .standard = "30s", .min = 1000, .max = MS_HOUR,
-	    .help = "a launcher that is silent for so long is replaced; sandboxes live on"),
+	    .help = "a launcher that is silent for so long is replaced (sandboxes live on), and a "
+		    "box that takes as long to build is given up"),
 	ROW("pool_min", "POOL_MIN", "pool-min", U32, pool_min, .arg = "COUNT", .standard = "2",
 	    .max = 1000, .help = "finished boxes that always wait"),
 	ROW("pool_max", "POOL_MAX", "pool-max", U32, pool_max, .arg = "COUNT", .standard = "16",

@@ -111,7 +111,8 @@ static int open_dirs(struct app *a, const struct account *account, struct err *e
 		.cgroup = settings_find("cgroup")->choices[a->config->cgroup],
 		.persistent = true,
 		.state_fd = a->dirs.boxes_fd,
-		.layers_bytes = a->config->layers_on == CONFIG_DISK ? a->config->layers_bytes : 0
+		.layers_bytes = a->config->layers_on == CONFIG_DISK ? a->config->layers_bytes : 0,
+		.build_ms = (uint32_t)a->config->launcher_timeout_ms,
 	};
 	return r;
 }
@@ -545,11 +546,19 @@ static void box_died(void *user, const char *box_id, int status, const struct bo
 	sandboxes_box_died(a->sandboxes, box_id, status, usage);
 }
 
+static void builds_told(void *user, const struct build_state *s)
+{
+	struct app *a = user;
+
+	sandboxes_builds(a->sandboxes, s);
+}
+
 static const struct machinery_ops machinery_ops = {
 	.ready = launcher_ready,
 	.lost = launcher_lost,
 	.failed = launcher_failed,
 	.died = box_died,
+	.builds = builds_told,
 };
 
 static int start_machinery(struct app *a, struct err *err)

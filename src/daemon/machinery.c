@@ -133,6 +133,7 @@ static void look(void *user)
 		return;
 	m->silent = launcher_ping(m->launcher) ? m->silent + 1 : 0;
 	if (m->silent < LOOKS) {
+		launcher_expire(m->launcher, m->settings.hang_ms);
 		watch(m);
 		return;
 	}
@@ -151,6 +152,7 @@ static int adopt(struct machinery *m)
 	m->silent = 0;
 	m->provider = provider_native(m->launcher);
 	launcher_on_death(m->launcher, m->ops->died, m->user);
+	launcher_on_builds(m->launcher, m->ops->builds, m->user);
 	watch(m);
 	return 0;
 }

@@ -45,6 +45,11 @@ struct box *boxes_free(struct launch *l, struct box *b)
 	list_remove(&b->pool_link);
 	if (b->is_killed)
 		ending_done(&l->ending);
+	if (b->is_given_up) {
+		b->tmpl->stuck--;
+		builds_ended(l);
+	}
+	builds_remove(l, b);
 	free(b);
 	boxes_end_waiting(l);
 	return NULL;
@@ -99,6 +104,8 @@ static void spoiled(struct launch *l, struct box *b)
 static void built(struct launch *l, struct box *b)
 {
 	step_done(b, STEP_READY);
+	builds_remove(l, b);
+	builds_worked(l, b);
 	launch_unwatch(l, b->sock);
 	disk_hand_over(b->disk);
 	b->room_fd = fd_close(b->room_fd);
@@ -156,12 +163,19 @@ static void unborn(struct launch *l, struct box *b)
 {
 	struct err err = { 0 };
 
-	if (zygote_heard(l, b, &err) >= 0)
+	int r = zygote_heard(l, b, &err);
+
+	if (r >= 0 && (b->state == BOX_BUILDING || b->pid == 0))
 		return;
-	if (b->pid > 0)
+	if (b->pid > 0) {
+		launch_unwatch(l, b->sock);
 		(void)kill(b->pid, SIGKILL); /* boxes_reaped() goes on */
-	else
+	} else if (b->state == BOX_BUILDING) {
 		start_over(l, b, &err);
+	} else { /* nobody has the other end: whatever was to become a box is gone */
+		zygote_failed(l, b);
+		boxes_free(l, b);
+	}
 }
 
 void boxes_abandon_unborn(struct launch *l)
@@ -243,7 +257,7 @@ static int know_pid(struct launch *l, struct box *b, struct err *err)
 	if (map_put(l->by_pid, (const char *)&b->pid, sizeof(b->pid), b, NULL) == 0)
 		return 0;
 	(void)kill(b->pid, SIGKILL);
-	(void)waitpid(b->pid, NULL, 0);
+	(void)process_reap(b->pid, PROCESS_KILLED_MS);
 	b->pid = 0;
 	return err_sys(err, ENOMEM, "box");
 }
@@ -300,11 +314,26 @@ static int prepare(struct launch *l, struct box *b, const struct limits *limits,
 	return r < 0 ? r : map_put(l->by_id, b->id, ID_LEN, b, NULL);
 }
 
+/* Not even a process came of it in time. */
+static void never_begun(struct launch *l, struct box *b, const struct err *err)
+{
+	char detail[PROCESS_DETAIL_MAX];
+
+	process_describe(l->proc_fd, b->cell.seed, detail, sizeof(detail));
+	log_error("launch", "box %s is given up before its process is there: %s; process %d: %s",
+		  b->id, err->text, (int)b->cell.seed, detail);
+	b->tmpl->given_up++;
+	builds_failed(l, b->tmpl, b->has_own, err);
+}
+
 int boxes_create(struct launch *l, struct template *t, const struct limits *limits,
 		 const struct claim *claim, struct err *err)
 {
 	struct box *b = calloc(1, sizeof(*b));
+	struct err own = { 0 };
 	int r;
+
+	err = err ? err : &own;
 
 	if (!b) {
 		(void)disk_use_free(l, claim ? claim->disk : NULL);
@@ -322,16 +351,20 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	}
 	id_make(b->id);
 	list_init(&b->pool_link);
+	list_init(&b->build_link);
 	r = disk_take(l, b, claim ? claim->disk : NULL, err);
 	if (r == 0)
 		r = prepare(l, b, limits, err);
 	if (r == 0)
 		r = start(l, b, err);
+	if (r == -ETIMEDOUT)
+		never_begun(l, b, err);
 	if (r < 0) {
 		boxes_free(l, b);
 		return r;
 	}
 	t->building_count++;
+	builds_add(l, b);
 	return 0;
 }
 
@@ -375,6 +408,7 @@ static void thaw(struct box *b)
 static void withdraw(struct launch *l, struct box *b)
 {
 	b->was_whole = b->state != BOX_BUILDING;
+	builds_remove(l, b);
 	if (b->state == BOX_BUILDING)
 		b->tmpl->building_count--;
 	else if (b->state == BOX_READY)
@@ -418,6 +452,23 @@ void boxes_destroy(struct launch *l, struct box *b)
 	withdraw(l, b);
 	ending_add(&l->ending, &b->pool_link);
 	boxes_end_waiting(l);
+}
+
+void boxes_give_up(struct launch *l, struct box *b)
+{
+	if (b->claim_id)
+		server_failed(l, b->claim_id, &b->err);
+	b->claim_id = 0;
+	if (b->pid > 0) {
+		launch_unwatch(l, b->sock); /* what it says comes too late */
+		boxes_destroy(l, b);
+		return;
+	}
+	/* A warm interpreter makes it. Its socket tells when nobody is left who could. */
+	builds_remove(l, b);
+	b->tmpl->building_count--;
+	b->state = BOX_DYING;
+	zygote_kill(l, b->zygote);
 }
 
 static uint64_t rusage_us(const struct rusage *ru)

@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "launch/disk.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 
 #define COOLING_TRIES 32
 
@@ -55,6 +58,9 @@ static int open_user_ns(struct launch *l, const char *map, pid_t pid, int sock, 
 	char path[32], word;
 	int r, fd;
 
+	if (process_hear(sock, PROCESS_HELPER_MS) < 0)
+		return err_set(err, ETIMEDOUT, "a user namespace was not made in %d ms",
+			       PROCESS_HELPER_MS);
 	if (recv(sock, &word, 1, 0) != 1)
 		return err_set(err, EPERM, "a user namespace could not be made");
 	r = boxes_write_map(l, map, pid, err);
@@ -82,8 +88,10 @@ static int new_user_ns(struct launch *l, const struct box_plan *plan, const char
 	(void)close(pair[1]);
 	r = pid < 0 ? err_sys(err, errno, "cell") : open_user_ns(l, map, pid, pair[0], err);
 	(void)close(pair[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0 && r == -ETIMEDOUT)
+		(void)kill(pid, SIGKILL);
+	if (pid > 0) /* one that does not end is reaped when it does */
+		(void)process_reap(pid, PROCESS_KILLED_MS);
 	return r;
 }
 
@@ -137,7 +145,36 @@ static int cell_make(struct launch *l, struct cell *ret, struct err *err)
 	return 0;
 }
 
-/* The seed is gone when this returns: only an empty group can be removed. */
+/* A cell whose seed was killed and has not ended. Its group cannot be removed before, and its ids
+ * are not given to another. */
+struct held_cell {
+	struct list node;
+	struct cell cell;
+};
+
+static void hold_cell(struct launch *l, const struct cell *cell)
+{
+	struct held_cell *h = malloc(sizeof(*h));
+
+	log_error("launch", "process %d, which a box was to be made by, does not end",
+		  (int)cell->seed);
+	if (!h)
+		return; /* lost until our end: never used again */
+	h->cell = *cell;
+	list_push_back(&l->held, &h->node);
+}
+
+/* Nothing of ours is in it any more: only an empty group can be removed. */
+static void free_cell(struct launch *l, struct cell *cell)
+{
+	cgroup_ops_of(cell->cgroup)->destroy(cell->cgroup);
+	(void)fd_close(cell->user_ns);
+	(void)fd_close(cell->layer_ns);
+	if (cell->uid_base)
+		ids_give(&l->ids, cell->uid_base);
+	*cell = CELL_NONE;
+}
+
 void cell_done(struct launch *l, struct cell *cell)
 {
 	if (!cell->cgroup)
@@ -145,15 +182,36 @@ void cell_done(struct launch *l, struct cell *cell)
 	if (cell->seed > 0) {
 		cell->seed_sock = fd_close(cell->seed_sock);
 		(void)kill(cell->seed, SIGKILL);
-		while (waitpid(cell->seed, NULL, 0) < 0 && errno == EINTR)
-			;
+		if (process_reap(cell->seed, PROCESS_KILLED_MS) < 0) {
+			hold_cell(l, cell);
+			*cell = CELL_NONE;
+			return;
+		}
 	}
-	cgroup_ops_of(cell->cgroup)->destroy(cell->cgroup);
-	(void)fd_close(cell->user_ns);
-	(void)fd_close(cell->layer_ns);
-	if (cell->uid_base)
-		ids_give(&l->ids, cell->uid_base);
-	*cell = CELL_NONE;
+	free_cell(l, cell);
+}
+
+bool cell_reaped(struct launch *l, pid_t pid)
+{
+	LIST_FOREACH (&l->held, h, struct held_cell, node) {
+		if (h->cell.seed != pid)
+			continue;
+		list_remove(&h->node);
+		free_cell(l, &h->cell);
+		free(h);
+		return true;
+	}
+	return false;
+}
+
+void cell_abandon_held(struct launch *l)
+{
+	LIST_FOREACH (&l->held, h, struct held_cell, node) {
+		list_remove(&h->node);
+		h->cell.uid_base = 0; /* still somebody's */
+		free_cell(l, &h->cell);
+		free(h);
+	}
 }
 
 /* True when the cell is in stock again. */
@@ -201,8 +259,12 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 	int r = take_or_make(l, &cell, err);
 
 	/* Pinning moves what is in the group already; who comes later would not be pinned. */
-	if (r == 0 && limits->cpu_mask && spawn_seed_is_in(&cell) < 0)
-		r = err_set(err, EIO, "the cell's own process could not enter its cgroup");
+	if (r == 0 && limits->cpu_mask) {
+		r = spawn_seed_is_in(&cell);
+		if (r < 0)
+			r = err_set(err, r == -ETIMEDOUT ? ETIMEDOUT : EIO,
+				    "the cell's own process could not enter its cgroup");
+	}
 	if (r == 0)
 		r = cgroup_ops_of(cell.cgroup)->limit(cell.cgroup, limits, err);
 	if (r < 0) {
@@ -216,7 +278,7 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 
 void cell_return(struct launch *l, struct cell *cell)
 {
-	bool is_whole = cell->cgroup && cell->user_ns >= 0 && !l->closing &&
+	bool is_whole = cell->cgroup && cell->user_ns >= 0 && !l->closing && !cell->seed_is_late &&
 			(cell->seed == 0 || kill(cell->seed, 0) == 0);
 
 	if (is_whole && put_back(l, cell))
@@ -229,7 +291,14 @@ void cell_return(struct launch *l, struct cell *cell)
 
 bool cell_refill(struct launch *l)
 {
-	if (l->cell_count >= l->cell_want || cell_make(l, &l->cells[l->cell_count], NULL) < 0)
+	struct err err = { 0 };
+	int r = l->cell_count >= l->cell_want || builds_check(l, NULL) < 0
+			? -EAGAIN
+			: cell_make(l, &l->cells[l->cell_count], &err);
+
+	if (r == -ETIMEDOUT)
+		builds_failed(l, NULL, false, &err);
+	if (r < 0)
 		return false;
 	l->cell_count++;
 	return true;

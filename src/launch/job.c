@@ -8,12 +8,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "launch/process.h"
 
 #define SAFE_FD 64 /* above every number that is given out below */
 
@@ -101,6 +103,7 @@ int job_start(struct launch *l, const struct job *j, job_work work, const void *
 		return err_sys(err, ENOMEM, "job");
 	*mine = *j;
 	mine->source.ready = heard;
+	mine->due_ms = clock_now_ms() + JOB_MS;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		r = err_sys(err, errno, "job");
 		free(mine);
@@ -124,15 +127,40 @@ int job_start(struct launch *l, const struct job *j, job_work work, const void *
 	return 0;
 }
 
+/* What it worked on is left alone only when it is gone; one that cannot be killed is stuck in the
+ * kernel, and ends with the call that it is in. */
+static void end_job(struct launch *l, struct job *j, const struct job_result *r)
+{
+	(void)kill(j->pid, SIGKILL);
+	if (process_reap(j->pid, PROCESS_KILLED_MS) < 0)
+		log_error("launch", "process %d, which works on a disk, does not end",
+			  (int)j->pid);
+	finish(l, j, r, NULL, 0);
+}
+
 void job_cancel(struct launch *l, struct job *j)
 {
 	struct job_result r = { .code = -ECANCELED, .text = "the box has ended meanwhile" };
 
-	(void)kill(j->pid, SIGKILL);
-	/* What it worked on is left alone only when it is gone. */
-	while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	finish(l, j, &r, NULL, 0);
+	end_job(l, j, &r);
+}
+
+void jobs_expire(struct launch *l)
+{
+	uint64_t now = clock_now_ms();
+	struct job_result r = { .code = -ETIMEDOUT, .text = "work on a disk took too long" };
+
+	LIST_FOREACH (&l->jobs, j, struct job, node) {
+		char detail[PROCESS_DETAIL_MAX];
+
+		if (now < j->due_ms)
+			continue;
+		process_describe(l->proc_fd, j->pid, detail, sizeof(detail));
+		log_error("launch", "work on a disk is given up after %u ms; process %d: %s",
+			  JOB_MS, (int)j->pid, detail);
+		end_job(l, j, &r);
+		return; /* another may have gone with it; the next turn sees to it */
+	}
 }
 
 struct job *job_find(const struct launch *l, const char *id, const char *box_id)

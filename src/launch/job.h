@@ -12,6 +12,7 @@
 #include "launch/launch.h"
 
 #define JOBS_MAX 64
+#define JOB_MS (30u * 60 * 1000) /* none takes as long; then it is killed */
 #define JOB_FD 4 /* in the child: the first of the descriptors that it was given */
 
 /* What a job comes to. */
@@ -27,6 +28,7 @@ struct job {
 	struct list node;
 	pid_t pid;
 	int sock;         /* owned */
+	uint64_t due_ms;  /* then it has to be over */
 	uint32_t request; /* that waits for it; 0: nobody does */
 	uint32_t flags;
 	char id[ID_LEN + 1], box_id[ID_LEN + 1];
@@ -47,5 +49,7 @@ int job_start(struct launch *l, const struct job *j, job_work work, const void *
 void job_cancel(struct launch *l, struct job *j);
 /* The job that does this for that box, or this for that id; NULL: none. Either may be NULL. */
 struct job *job_find(const struct launch *l, const char *id, const char *box_id);
+/* Ends those that take too long: done() gets -ETIMEDOUT. */
+void jobs_expire(struct launch *l);
 /* At the end: cancels all of them. */
 void jobs_close(struct launch *l);

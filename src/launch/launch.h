@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/machine.h"
 #include "launch/box.h"
+#include "launch/builds.h"
 #include "launch/cgroup.h"
 #include "launch/disk.h"
 #include "launch/ending.h"
@@ -45,6 +46,7 @@ struct cell {
 	struct cgroup *cgroup; /* owned */
 	unsigned tries;        /* to clean it, so far */
 	bool seed_is_in;       /* it has said that it is in the cgroup */
+	bool seed_is_late;     /* it did not answer in time */
 	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
 	int seed_sock;         /* owned; its end ends the seed */
 };
@@ -73,6 +75,8 @@ struct template
 	struct list ready; /* of struct box, by pool_link */
 	unsigned ready_count, building_count, claimed_count;
 	unsigned failures; /* boxes for the pool that failed since one was last claimed */
+	unsigned stuck;    /* boxes that were given up, and whose process has not ended */
+	uint64_t given_up; /* so far */
 	uint64_t hits, misses;
 };
 
@@ -108,7 +112,9 @@ struct box {
 	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
 	bool was_whole;        /* when it was told to end: else not all its namespaces are there */
 	bool is_killed;        /* it counts among those that end */
+	bool is_given_up;      /* not built in time: dies, if its process can */
 	struct list pool_link; /* among those that wait: for a claim, or to be ended */
+	struct list build_link;
 };
 
 struct launch {
@@ -136,6 +142,7 @@ struct launch {
 	unsigned cell_count, cell_want;
 	struct cell cooling[CELL_COOLING_MAX]; /* used, with something still charged */
 	unsigned cooling_count;
+	struct list held; /* of struct held_cell, owned: their seeds have not ended yet */
 	struct netns netns;
 	struct ids ids;
 	struct state state;
@@ -151,6 +158,7 @@ struct launch {
 	unsigned later_count;
 	struct list jobs; /* of struct job, owned: job.h */
 	unsigned job_count;
+	struct builds builds;
 };
 
 /* What a box is claimed with. */
@@ -167,6 +175,8 @@ void boxes_claim(struct launch *l, struct box *b, const struct claim *claim);
 void boxes_destroy(struct launch *l, struct box *b);
 /* Kills what waits for it, as far as ending.h lets it. */
 void boxes_end_waiting(struct launch *l);
+/* One that is not built in time: whoever claims it is told b->err, and its process is killed. */
+void boxes_give_up(struct launch *l, struct box *b);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);
 /* The process of an adopted box has ended. */
 void boxes_ended(struct launch *l, struct source *self);
@@ -192,6 +202,10 @@ bool cell_refill(struct launch *l);
 /* Tries to make one used cell as good as new; true when that made one ready. */
 bool cell_cool(struct launch *l);
 void cell_done(struct launch *l, struct cell *cell);
+/* True when the process was the seed of a cell that had to wait for its end. */
+bool cell_reaped(struct launch *l, pid_t pid);
+/* At the end: cells whose seeds still have not ended are left as they are. */
+void cell_abandon_held(struct launch *l);
 /* Sees to it that the cell has a layer_ns, if that is needed. */
 int cell_layer_ns(struct launch *l, struct cell *cell, struct err *err);
 
@@ -242,6 +256,8 @@ const char *volume_holder(const struct launch *l, const char *id);
 void server_ready(struct launch *l, struct source *self);
 /* What had to wait is asked again. */
 void server_again(struct launch *l);
+/* What has waited too long for that is refused. */
+void server_expire(struct launch *l);
 /* The answer to a claim, or to another request for a connection. When it fails, that has been said.
  */
 int server_box(struct launch *l, struct box *b, uint32_t id, int sock);

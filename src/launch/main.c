@@ -41,11 +41,13 @@
 #define CALM_MS 50 /* and then the stock: until there is calm, boxes that end give theirs back */
 #define BOXES_MAX 65536
 #define DYING_MS 2000
+#define ENDING_MS 20000 /* for all boxes, at our end */
 
 struct options {
 	uint32_t fd, spare_netns, spare_cgroups;
 	uint32_t state;        /* a directory's descriptor; 0: none */
 	uint64_t layers_bytes; /* of an image that boxes write to; 0: they write to memory */
+	uint32_t build_ms;     /* for a box to become ready; 0: the usual */
 	struct cgroups_options cgroup;
 };
 
@@ -75,7 +77,7 @@ static void reap(struct launch *l, struct source *self)
 		if (info.ssi_signo != SIGCHLD)
 			l->closing = true;
 	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
-		if (!zygote_reaped(l, pid))
+		if (!zygote_reaped(l, pid) && !cell_reaped(l, pid))
 			boxes_reaped(l, pid, status, &ru);
 }
 
@@ -288,7 +290,59 @@ static bool has_children(const struct launch *l)
 	return map_len(l->by_pid) > 0;
 }
 
-/* Those that still wait to be killed are, as others end. */
+/* One more child has ended, or does so before the deadline. */
+static bool wait_for_child(struct launch *l, uint64_t deadline_ms)
+{
+	uint64_t now = clock_now_ms();
+	struct signalfd_siginfo info;
+	struct rusage ru;
+	int status;
+	pid_t pid = wait4(-1, &status, WNOHANG, &ru);
+
+	if (pid > 0 && !zygote_reaped(l, pid) && !cell_reaped(l, pid))
+		boxes_reaped(l, pid, status, &ru);
+	if (pid != 0)
+		return pid > 0 || errno == EINTR;
+	if (now >= deadline_ms)
+		return false;
+	(void)process_hear(l->signal_fd, (int)(deadline_ms - now));
+	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		;
+	return true;
+}
+
+/* Until none is left, or none has ended for a while. Those that still wait to be killed are, as
+ * others end. */
+static void wait_for_children(struct launch *l)
+{
+	uint64_t deadline_ms = clock_now_ms() + ENDING_MS;
+	size_t left = map_len(l->by_pid);
+
+	while (has_children(l) && clock_now_ms() < deadline_ms) {
+		boxes_end_waiting(l);
+		if (!wait_for_child(l, clock_now_ms() + ENDING_SLOW_MS))
+			break;
+		if (map_len(l->by_pid) < left) {
+			left = map_len(l->by_pid);
+			deadline_ms = clock_now_ms() + ENDING_MS;
+		}
+	}
+}
+
+/* What cannot be killed outlives us: its ids are seen to be in use, its group is swept later. */
+static void leave_children(struct launch *l)
+{
+	struct box *found;
+
+	do {
+		found = NULL;
+		MAP_FOREACH (l->by_pid, it)
+			found = it.value;
+		if (found)
+			(void)boxes_free(l, found);
+	} while (found);
+}
+
 static struct box *next_adopted(const struct launch *l)
 {
 	MAP_FOREACH (l->by_id, it) {
@@ -305,16 +359,8 @@ static void wait_for_boxes(struct launch *l)
 {
 	struct box *b;
 
-	while (has_children(l)) {
-		struct rusage ru;
-		int status;
-		pid_t pid = wait4(-1, &status, 0, &ru);
-
-		if (pid < 0 && errno != EINTR)
-			break;
-		if (pid > 0 && !zygote_reaped(l, pid))
-			boxes_reaped(l, pid, status, &ru);
-	}
+	wait_for_children(l);
+	leave_children(l);
 	while ((b = next_adopted(l))) {
 		if (process_wait(b->pidfd, DYING_MS) == 0)
 			boxes_ended(l, &b->source);
@@ -361,14 +407,17 @@ static void serve(struct launch *l)
 	uint64_t idle_ms = 0;
 
 	while (!l->closing) {
-		int n = epoll_wait(l->epoll_fd, events, EVENTS,
-				   sooner(wait_ms(l, busy, idle_ms), locks_look(l)));
+		int n = epoll_wait(
+			l->epoll_fd, events, EVENTS,
+			builds_wait_ms(l, sooner(wait_ms(l, busy, idle_ms), locks_look(l))));
 
 		for (int i = 0; i < n && !l->closing; i++) {
 			struct source *s = events[i].data.ptr;
 
 			s->ready(l, s);
 		}
+		if (!l->closing)
+			builds_turn(l);
 		idle_ms = clock_now_ms() - l->busy_ms;
 		busy = n > 0 || idle_work(l, idle_ms);
 	}
@@ -390,6 +439,7 @@ static void teardown(struct launch *l)
 		cell_done(l, &l->cells[--l->cell_count]);
 	while (l->cooling_count > 0)
 		cell_done(l, &l->cooling[--l->cooling_count]);
+	cell_abandon_held(l);
 	if (l->cgroups)
 		l->cgroups = cgroups_close(l->cgroups);
 	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
@@ -436,6 +486,7 @@ static struct launch *launch_create(int sock)
 	ending_init(&l->ending);
 	list_init(&l->jobs);
 	list_init(&l->later);
+	list_init(&l->held);
 	l->by_pid = map_create(BOXES_MAX);
 	l->by_id = map_create(BOXES_MAX);
 	return l;
@@ -470,6 +521,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "spare-cgroups", required_argument, NULL, 'g' },
 		{ "state", required_argument, NULL, 's' },
 		{ "layers", required_argument, NULL, 'l' },
+		{ "build-timeout", required_argument, NULL, 'b' },
 		{ 0 },
 	};
 	int c, r = 0;
@@ -487,6 +539,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 			r = parse_u32(optarg, 3, 1u << 20, &o->state);
 		else if (c == 'l')
 			r = parse_u64(optarg, BTRFS_MIN_BYTES, 1ull << 50, &o->layers_bytes);
+		else if (c == 'b')
+			r = parse_u32(optarg, 100, 1u << 30, &o->build_ms);
 		else
 			r = -EINVAL;
 	}
@@ -504,7 +558,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr,
 			      "holt-launch is started by holt; it takes --fd N and the options "
 			      "--cgroup auto|v1|v2|none, --spare-netns N, --spare-cgroups N, "
-			      "--state N, --layers BYTES\n");
+			      "--state N, --layers BYTES, --build-timeout MS\n");
 		return 2;
 	}
 	(void)fd_cloexec((int)o.fd, true);
@@ -514,6 +568,7 @@ int main(int argc, char **argv)
 	l = launch_create((int)o.fd);
 	if (!l || !l->by_pid || !l->by_id)
 		return 1;
+	builds_init(&l->builds, o.build_ms);
 	r = setup(l, &o, &err);
 	if (r < 0)
 		server_failed(l, 0, &err);

@@ -4,16 +4,17 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "launch/process.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -100,11 +101,13 @@ static int make_apart(struct netns *n, struct err *err)
 		_exit(0);
 	}
 	(void)close(pair[1]);
-	if (pid > 0 && recv(pair[0], &word, 1, 0) == 1)
+	if (pid > 0 && process_hear(pair[0], PROCESS_HELPER_MS) < 0)
+		(void)kill(pid, SIGKILL);
+	else if (pid > 0 && recv(pair[0], &word, 1, 0) == 1)
 		fd = netns_of(n, pid);
 	(void)close(pair[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0) /* one that does not end is reaped when it does */
+		(void)process_reap(pid, PROCESS_KILLED_MS);
 	return fd < 0 ? err_set(err, EPERM, "network namespace: could not be made") : fd;
 }
 

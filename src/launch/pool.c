@@ -86,8 +86,8 @@ static bool refill_template(struct launch *l, struct template *t, bool quiet)
 		return true;
 	}
 	if (t->ready_count + t->building_count >= target || t->building_count >= BUILDING_MAX ||
-	    t->failures >= FAILURES_MAX || zygote_is_coming(l, t) || sysdirs_are_coming(l, t) ||
-	    is_short_of_memory(l))
+	    t->failures >= FAILURES_MAX || builds_check(l, NULL) < 0 || zygote_is_coming(l, t) ||
+	    sysdirs_are_coming(l, t) || is_short_of_memory(l))
 		return false;
 	if (boxes_create(l, t, &t->spec.limits, NULL, NULL) < 0)
 		t->failures++;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -83,9 +84,9 @@ int process_open(int proc_fd, pid_t pid, uint64_t ticks)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int process_wait(int pidfd, int timeout_ms)
+int process_hear(int sock, int timeout_ms)
 {
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	struct pollfd p = { .fd = sock, .events = POLLIN };
 	int n;
 
 	do
@@ -94,6 +95,55 @@ int process_wait(int pidfd, int timeout_ms)
 	if (n < 0)
 		return -errno;
 	return n > 0 ? 0 : -ETIMEDOUT;
+}
+
+int process_wait(int pidfd, int timeout_ms)
+{
+	return process_hear(pidfd, timeout_ms);
+}
+
+int process_reap(pid_t pid, int timeout_ms)
+{
+	_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0 && process_wait(fd, timeout_ms) < 0)
+		return -ETIMEDOUT;
+	return waitpid(pid, NULL, WNOHANG) == 0 ? -ETIMEDOUT : 0;
+}
+
+/* One file of /proc/PID as one line; "?": it cannot be read. */
+static void read_line(int proc_fd, pid_t pid, const char *file, char *dst, size_t size)
+{
+	char path[32];
+	int n;
+
+	(void)str_format(path, sizeof(path), "%d/%s", (int)pid, file);
+	n = fd_read_file_at(proc_fd, path, dst, size);
+	if (n <= 0)
+		(void)str_copy(dst, size, "?");
+	for (int i = 0; i < n; i++)
+		if (dst[i] == '\n')
+			dst[i] = i + 1 < n ? ';' : '\0';
+}
+
+void process_describe(int proc_fd, pid_t pid, char *dst, size_t size)
+{
+	char stat[512], name[32], wchan[64], call[200], stack[1024];
+	const char *state = NULL;
+
+	if (pid <= 0) {
+		(void)str_copy(dst, size, "not known");
+		return;
+	}
+	read_line(proc_fd, pid, "stat", stat, sizeof(stat));
+	read_line(proc_fd, pid, "comm", name, sizeof(name));
+	read_line(proc_fd, pid, "wchan", wchan, sizeof(wchan));
+	read_line(proc_fd, pid, "syscall", call, sizeof(call));
+	read_line(proc_fd, pid, "stack", stack, sizeof(stack));
+	state = strrchr(stat, ')');
+	if (str_format(dst, size, "%s, state %c, waits in %s, system call %s, kernel stack %s", name,
+		       state && state[1] ? state[2] : '?', wchan, call, stack) < 0)
+		(void)str_copy(dst, size, "too much to tell");
 }
 
 void process_kill(int pidfd)

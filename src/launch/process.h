@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,3 +20,14 @@ int process_open(int proc_fd, pid_t pid, uint64_t ticks);
 /* Has it ended, or does it within so many milliseconds? */
 int process_wait(int pidfd, int timeout_ms); /* 0: it has; -ETIMEDOUT */
 void process_kill(int pidfd);
+/* Waits for a child of ours to end, no longer than so many milliseconds: 0, or -ETIMEDOUT, and it is
+ * reaped like any other when it does. */
+int process_reap(pid_t pid, int timeout_ms);
+/* Waits for a word on a socket: 0, or -ETIMEDOUT. */
+int process_hear(int sock, int timeout_ms);
+/* What a process does, for the log: its name, state, system call and kernel stack, as far as we may
+ * know. proc_fd: the machine's /proc. */
+void process_describe(int proc_fd, pid_t pid, char *dst, size_t size);
+#define PROCESS_DETAIL_MAX 1400
+#define PROCESS_HELPER_MS 5000 /* for a process of ours that does one thing for us */
+#define PROCESS_KILLED_MS 1000 /* for one that we have killed */

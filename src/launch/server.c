@@ -226,7 +226,8 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	t = server_template(l, spec.template_id, err);
 	if (!t)
 		return -ENOENT;
-	if (sysdirs_are_coming(l, t))
+	if (sysdirs_are_coming(l, t) ||
+	    (t->ready_count == 0 && builds_check(l, NULL) == BUILDS_AGAIN))
 		return LATER;
 	r = server_fill_limits(l, &spec.limits, &t->spec.limits, err);
 	if (r == 0)
@@ -240,6 +241,12 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 	l->busy_ms = clock_now_ms();
 	if (!(spec.flags & LAUNCH_COLD) && !claim.disk)
 		b = pool_take(l, t, &spec.limits);
+	if (!b)
+		r = builds_check(l, err);
+	if (r < 0) {
+		(void)disk_use_free(l, claim.disk);
+		return r == BUILDS_AGAIN ? LATER : r;
+	}
 	if (!b)
 		return claim_disk(l, t, &spec, &claim, err);
 	boxes_claim(l, b, &claim);
@@ -259,8 +266,16 @@ struct box *server_claimed(struct launch *l, const char *id, struct err *err)
 static int on_destroy(struct launch *l, struct request *q, struct err *err)
 {
 	const char *id = rd_str(q->r);
-	struct box *b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
+	struct box *b = rd_end(q->r) < 0 ? NULL : boxes_find(l, id);
 
+	if (b && b->state == BOX_DYING && b->destroy_id) {
+		/* It takes long, and is asked for again: the last who asked hears of its end. */
+		(void)err_set(err, EBUSY, "box '%.20s' has not ended yet", id);
+		server_failed(l, b->destroy_id, err);
+		b->destroy_id = q->id;
+		return 0;
+	}
+	b = rd_end(q->r) < 0 ? NULL : server_claimed(l, id, err);
 	if (!b)
 		return err_result(err, EPROTO);
 	b->destroy_id = q->id;
@@ -412,11 +427,12 @@ static int (*const handlers[])(struct launch *, struct request *, struct err *) 
 /* A request as it came, to be asked again. */
 struct later {
 	struct list node;
+	uint64_t until_ms;
 	size_t size;
 	char msg[];
 };
 
-static int keep(struct launch *l, const void *msg, size_t n, struct err *err)
+static int keep(struct launch *l, const void *msg, size_t n, uint64_t until_ms, struct err *err)
 {
 	struct later *x;
 
@@ -426,13 +442,14 @@ static int keep(struct launch *l, const void *msg, size_t n, struct err *err)
 	if (!x)
 		return err_sys(err, ENOMEM, "claim");
 	x->size = n;
+	x->until_ms = until_ms;
 	memcpy(x->msg, msg, n);
 	list_push_back(&l->later, &x->node);
 	l->later_count++;
 	return 0;
 }
 
-static void handle(struct launch *l, const void *msg, size_t n, int fd)
+static void handle(struct launch *l, const void *msg, size_t n, int fd, uint64_t until_ms)
 {
 	struct wire_head head = { 0 };
 	struct rd payload;
@@ -445,7 +462,7 @@ static void handle(struct launch *l, const void *msg, size_t n, int fd)
 	if (r == 0)
 		r = handlers[head.type](l, &q, &err);
 	if (r == LATER)
-		r = keep(l, msg, n, &err);
+		r = keep(l, msg, n, until_ms, &err);
 	if (r < 0 && err.code == 0)
 		(void)err_sys(&err, -r, "request type %u", head.type);
 	if (r < 0)
@@ -465,7 +482,28 @@ void server_again(struct launch *l)
 	LIST_FOREACH (&all, x, struct later, node) {
 		list_remove(&x->node);
 		if (!l->closing)
-			handle(l, x->msg, x->size, -1);
+			handle(l, x->msg, x->size, -1, x->until_ms);
+		free(x);
+	}
+}
+
+void server_expire(struct launch *l)
+{
+	uint64_t now = clock_now_ms();
+	struct err err = { 0 };
+
+	(void)err_set(&err, EAGAIN, "a box could not be begun in %u ms: too much is under way",
+		      l->builds.limit_ms);
+	LIST_FOREACH (&l->later, x, struct later, node) {
+		struct wire_head head = { 0 };
+		struct rd payload;
+
+		if (now < x->until_ms)
+			continue;
+		if (wire_open(x->msg, x->size, &head, &payload) == 0)
+			server_failed(l, head.id, &err);
+		list_remove(&x->node);
+		l->later_count--;
 		free(x);
 	}
 }
@@ -488,6 +526,6 @@ void server_ready(struct launch *l, struct source *self)
 			return;
 		}
 		if (n > 0)
-			handle(l, msg, (size_t)n, fd);
+			handle(l, msg, (size_t)n, fd, clock_now_ms() + l->builds.limit_ms);
 	}
 }

@@ -191,9 +191,12 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 		t->ready_count,   t->building_count,
 		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
 		t->hits,          t->misses,
-		t->size.make_us,  ""
+		t->size.make_us,  t->given_up,
+		t->stuck,         ""
 	};
 	memcpy(s.why, t->why, sizeof(s.why));
+	if (l->builds.state.late > 0)
+		memcpy(s.why, l->builds.state.why, sizeof(s.why));
 	server_send(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s));
 	return 0;
 }

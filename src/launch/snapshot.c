@@ -8,6 +8,7 @@
 #include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -26,6 +26,7 @@
 #include "launch/copy.h"
 #include "launch/job.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 #include "launch/still.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -115,10 +116,13 @@ static int open_disk(int mounts, struct err *err)
 		_exit(0);
 	}
 	(void)close(pair[1]);
-	(void)fd_recv(pair[0], &f, sizeof(f), &fd, &nfds);
+	if (process_hear(pair[0], PROCESS_HELPER_MS) == 0)
+		(void)fd_recv(pair[0], &f, sizeof(f), &fd, &nfds);
+	else if (pid > 0)
+		(void)kill(pid, SIGKILL);
 	(void)close(pair[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0) /* one that does not end is reaped when it does */
+		(void)process_reap(pid, PROCESS_KILLED_MS);
 	if (f.code < 0 || nfds != 1)
 		return err_set(err, f.code < 0 ? -f.code : EIO, "%s", f.text);
 	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC) {

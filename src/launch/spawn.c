@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "launch/fittings.h"
 #include "launch/launch.h"
+#include "launch/process.h"
 #include "launch/sysdirs.h"
 #include "spec/guest.h"
 
@@ -179,6 +180,10 @@ static long hear_seed(struct cell *cell)
 	long said = -EPIPE;
 	size_t none = 0;
 
+	if (process_hear(cell->seed_sock, PROCESS_HELPER_MS) < 0) {
+		cell->seed_is_late = true;
+		return -ETIMEDOUT;
+	}
 	return fd_recv(cell->seed_sock, &said, sizeof(said), NULL, &none) == (ssize_t)sizeof(said)
 		       ? said
 		       : -EPIPE;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -18,6 +19,7 @@
 #include "launch/image.h"
 #include "launch/launch.h"
 #include "launch/mounts.h"
+#include "launch/process.h"
 #include "launch/template_etc.h"
 #include "launch/zygote_child.h"
 #include "spec/guest.h"
@@ -37,6 +39,7 @@ struct zygote {
 	unsigned
 		unborn; /* boxes that it still makes: until then its cgroup holds their processes */
 	bool is_ready;
+	uint64_t began_ms;
 	struct list link; /* among the retired */
 };
 
@@ -103,8 +106,7 @@ static void reap_retired(struct launch *l)
 	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
 		if (z->pid > 0) {
 			(void)kill(z->pid, SIGKILL);
-			while (waitpid(z->pid, NULL, 0) < 0 && errno == EINTR)
-				;
+			(void)process_reap(z->pid, PROCESS_KILLED_MS);
 		}
 		zygote_free(l, z);
 	}
@@ -206,6 +208,7 @@ static int zygote_create(struct launch *l, struct template *t, struct zygote **r
 	if (!z)
 		return err_sys(err, ENOMEM, "warm Python");
 	z->source.ready = on_zygote;
+	z->began_ms = clock_now_ms();
 	z->tmpl = t;
 	z->sock = -1;
 	z->cell = CELL_NONE;
@@ -265,6 +268,55 @@ bool zygote_is_coming(const struct launch *l, const struct template *t)
 	const struct pair *p = pair_of(l, t);
 
 	return p->now && !p->now->is_ready;
+}
+
+pid_t zygote_pid(const struct zygote *z)
+{
+	return z ? z->pid : 0;
+}
+
+void zygote_kill(struct launch *l, struct zygote *z)
+{
+	if (!z)
+		return;
+	if (z->pid > 0)
+		(void)kill(z->pid, SIGKILL);
+	if (z->sock >= 0) /* else it serves no other already */
+		remove_zygote(l, z);
+}
+
+static struct zygote *coming(const struct pair *p)
+{
+	if (p->now && !p->now->is_ready)
+		return p->now;
+	return p->next && !p->next->is_ready ? p->next : NULL;
+}
+
+bool zygotes_are_coming(const struct launch *l)
+{
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++)
+		if (coming(&l->zygotes->pairs[i]))
+			return true;
+	return false;
+}
+
+void zygotes_expire(struct launch *l, uint32_t limit_ms)
+{
+	uint64_t now = clock_now_ms();
+
+	for (unsigned i = 1; i <= TEMPLATE_MAX; i++) {
+		struct pair *p = &l->zygotes->pairs[i];
+		struct zygote *z = coming(p);
+		char detail[PROCESS_DETAIL_MAX];
+
+		if (!z || now < z->began_ms + limit_ms)
+			continue;
+		process_describe(l->proc_fd, z->pid, detail, sizeof(detail));
+		log_error("launch", "warm Python is given up after %u ms; process %d: %s",
+			  limit_ms, (int)z->pid, detail);
+		p->failures++;
+		zygote_kill(l, z);
+	}
 }
 
 bool zygote_reaped(struct launch *l, pid_t pid)

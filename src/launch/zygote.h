@@ -17,6 +17,7 @@
 struct box;
 struct launch;
 struct template;
+struct zygote;
 
 #define ZYGOTE_BOXES_MAX 16 /* boxes that one generation serves */
 #define ZYGOTE_STAGE "/tmp" /* where the box's copy of the tree is put to be entered */
@@ -58,5 +59,12 @@ int zygote_heard(struct launch *l, struct box *b, struct err *err);
 void zygote_failed(struct launch *l, struct box *b);
 /* The box waits or runs: the way works. */
 void zygote_worked(struct launch *l, struct box *b);
+/* Its process; 0: none, or z is NULL. */
+pid_t zygote_pid(const struct zygote *z);
+/* It makes a box and does not come to an end: it is killed, and serves no other. Takes NULL. */
+void zygote_kill(struct launch *l, struct zygote *z);
+bool zygotes_are_coming(const struct launch *l);
+/* Ends those that take longer than so many milliseconds to become ready. */
+void zygotes_expire(struct launch *l, uint32_t limit_ms);
 /* True when the process was a template interpreter. */
 bool zygote_reaped(struct launch *l, pid_t pid);

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/map.h"
@@ -18,6 +19,7 @@
 #define ANSWER_MAX 4096 /* no answer is longer: the longest is an error's text */
 /* Frames of one dispatch: the socket stays readable, so the next one comes. */
 #define TURN_MAX 256
+#define DISK_WORK_MS (31u * 60 * 1000) /* a little more than the launcher's own limit */
 
 /* One frame, with the descriptors that came along. */
 struct frame {
@@ -58,7 +60,8 @@ static void forget(struct launcher *l, struct pending *p)
 static void answer(struct launcher *l, struct pending *p, const struct provider_reply *r)
 {
 	forget(l, p);
-	p->cb(p->user, r);
+	if (p->cb)
+		p->cb(p->user, r);
 	pending_free(p);
 }
 
@@ -161,6 +164,7 @@ static struct pending *add_pending(struct launcher *l, const struct ask *a)
 	p->type = a->type;
 	p->cb = a->cb;
 	p->user = a->user;
+	p->asked_ms = clock_now_ms();
 	if (map_put(l->by_id, (const char *)&p->id, sizeof(p->id), p, NULL) < 0) {
 		free(p);
 		return NULL;
@@ -271,6 +275,15 @@ static int on_died(struct launcher *l, struct rd *body)
 	return 1;
 }
 
+static int on_builds(struct launcher *l, struct rd *body)
+{
+	if (launch_get_builds(body, &l->builds) < 0)
+		return malformed(l);
+	if (l->on_builds)
+		l->on_builds(l->on_builds_user, &l->builds);
+	return 1;
+}
+
 bool launcher_pop_death(struct launcher *l, struct death *ret)
 {
 	if (l->deaths_len == 0)
@@ -364,6 +377,12 @@ static const uint16_t answers[] = {
 	[L_VOLUME_MAKE] = L_OK, [L_VOLUME_DROP] = L_OK, [L_VOLUMES] = L_OK,
 };
 
+static void on_late_box_gone(void *user, const struct provider_reply *r)
+{
+	(void)user; /* one that could not be destroyed is found by the next sweep */
+	(void)r;
+}
+
 static int on_answer(struct launcher *l, struct frame *f, struct pending *p)
 {
 	struct parts parts = { .box = { .sock = -1, .pidfd = -1 } };
@@ -380,6 +399,8 @@ static int on_answer(struct launcher *l, struct frame *f, struct pending *p)
 	}
 	if (read_answer(l, f, &r, &parts) < 0)
 		return malformed(l);
+	if (!p->cb && p->type == L_CLAIM) /* nobody would ever destroy it */
+		(void)launcher_destroy(l, parts.box.id, on_late_box_gone, NULL, NULL);
 	answer(l, p, &r);
 	launcher_box_done(&parts.box);
 	return 1;
@@ -395,6 +416,8 @@ int launcher_receive(struct launcher *l)
 		return r;
 	if (f.head.type == L_DIED)
 		return on_died(l, &f.body);
+	if (f.head.type == L_BUILDS)
+		return on_builds(l, &f.body);
 	p = map_get(l->by_id, (const char *)&f.head.id, sizeof(f.head.id));
 	if (f.head.type == L_FAILED)
 		return on_failed(l, &f, p);
@@ -459,6 +482,61 @@ void launcher_on_death(struct launcher *l, provider_death_cb cb, void *user)
 {
 	l->on_death = cb;
 	l->on_death_user = user;
+}
+
+void launcher_on_builds(struct launcher *l, provider_builds_cb cb, void *user)
+{
+	l->on_builds = cb;
+	l->on_builds_user = user;
+	if (cb && l->builds.given_up > 0)
+		cb(user, &l->builds);
+}
+
+const struct build_state *launcher_builds(const struct launcher *l)
+{
+	return &l->builds;
+}
+
+/* How many times limit_ms a request may wait. A claim may wait for others and is then built; what
+ * ends a box waits for its processes. */
+static uint64_t longest_ms(uint16_t type, unsigned limit_ms)
+{
+	switch (type) {
+	case L_CLAIM:
+		return 3ull * limit_ms;
+	case L_SNAPSHOT:
+	case L_LAYER_DROP:
+	case L_VOLUME_MAKE:
+	case L_VOLUME_DROP:
+		return DISK_WORK_MS + limit_ms;
+	default:
+		return 2ull * limit_ms;
+	}
+}
+
+static struct pending *find_late(struct launcher *l, unsigned limit_ms)
+{
+	uint64_t now = clock_now_ms();
+
+	LIST_FOREACH (&l->pending, p, struct pending, node)
+		if (p->cb && now - p->asked_ms >= longest_ms(p->type, limit_ms))
+			return p;
+	return NULL;
+}
+
+void launcher_expire(struct launcher *l, unsigned limit_ms)
+{
+	struct provider_reply r = { .code = -ETIMEDOUT,
+				    .text = PROGRAM " has not answered in time" };
+	struct pending *p;
+
+	while ((p = find_late(l, limit_ms))) {
+		provider_cb cb = p->cb;
+		void *user = p->user;
+
+		p->cb = NULL; /* the answer, which still comes one day, finds it here */
+		cb(user, &r);
+	}
 }
 
 void launcher_box_done(struct launcher_box *b)

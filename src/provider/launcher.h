@@ -20,6 +20,7 @@ struct launcher_options {
 	bool persistent; /* claimed boxes outlive the launcher and us, recorded in state_fd */
 	int state_fd; /* borrowed: a directory of the launcher's user alone; only if persistent */
 	uint64_t layers_bytes; /* boxes write to an image of this size; 0: to memory */
+	uint32_t build_ms;     /* for a box to become ready, else it is given up; 0: 30 s */
 };
 
 /* Starts the program as our child; the other end of its socket is the caller's. */
@@ -49,6 +50,10 @@ int launcher_dispatch(struct launcher *l);
 
 /* Asks for a sign of life. True: not even one word has come since the call before. */
 bool launcher_ping(struct launcher *l);
+/* The requests that have waited too long for their answer fail with -ETIMEDOUT: several times
+ * limit_ms, by their kind; the work of minutes on disks has half an hour more. A box that comes after
+ * all is destroyed. Callbacks come from here; not from a callback. */
+void launcher_expire(struct launcher *l, unsigned limit_ms);
 /* It is given up: every request fails with -EPIPE, from here. One that is our child is killed;
  * another's is killed by its parent, when that is asked for the next. Not from a callback. */
 void launcher_kill(struct launcher *l);
@@ -94,6 +99,9 @@ int launcher_volume_drop(struct launcher *l, const char *volume_id, provider_cb 
 int launcher_volumes(struct launcher *l, provider_cb cb, void *user, struct err *err);
 /* Deaths go to cb from now on, first those that were kept: from launcher_dispatch(). */
 void launcher_on_death(struct launcher *l, provider_death_cb cb, void *user);
+/* How building goes goes to cb, at once if it is known and whenever it changes. */
+void launcher_on_builds(struct launcher *l, provider_builds_cb cb, void *user);
+const struct build_state *launcher_builds(const struct launcher *l);
 
 /* How long each of the blocking forms waits before launcher_kill(); 0, as it begins: for ever. */
 void launcher_set_patience(struct launcher *l, unsigned ms);

@@ -18,8 +18,9 @@ struct pending {
 	struct list node;
 	uint32_t id;
 	uint16_t type; /* of the request */
-	provider_cb cb;
+	provider_cb cb; /* NULL: it has waited too long, and nobody wants the answer any more */
 	void *user;
+	uint64_t asked_ms;
 	/* What a list names, until L_OK says that this is all: of one kind, by the request. */
 	struct arena *strings; /* owned */
 	void *items;           /* owned; its strings are in the arena */
@@ -58,6 +59,9 @@ struct launcher {
 	size_t deaths_len;
 	provider_death_cb on_death;
 	void *on_death_user;
+	struct build_state builds;
+	provider_builds_cb on_builds;
+	void *on_builds_user;
 };
 
 /* An encoded request. */

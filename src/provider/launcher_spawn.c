@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "provider/launcher_impl.h"
@@ -27,6 +28,7 @@
 #define CHILD_SOCK_TEXT "3"
 #define CHILD_STATE 4
 #define CHILD_STATE_TEXT "4"
+#define KILLED_MS 5000
 #define HELLO_MS 60000 /* a launcher may wait for what an earlier one left to die */
 
 /* The launcher lies beside this program in a build tree, in libexec once installed. */
@@ -49,10 +51,10 @@ static int find_program(char *dst, size_t size, struct err *err)
 		       self);
 }
 
-#define ARGS_MAX 14
+#define ARGS_MAX 16
 struct args {
 	const char *argv[ARGS_MAX];
-	char netns[16], cgroups[16], layers[24];
+	char netns[16], cgroups[16], layers[24], build[16];
 };
 
 static void build_args(struct args *a, const struct launcher_options *o, const char *program)
@@ -83,6 +85,11 @@ static void build_args(struct args *a, const struct launcher_options *o, const c
 				 (unsigned long long)o->layers_bytes);
 		a->argv[n++] = "--layers";
 		a->argv[n++] = a->layers;
+	}
+	if (o->build_ms) {
+		(void)str_format(a->build, sizeof(a->build), "%u", o->build_ms);
+		a->argv[n++] = "--build-timeout";
+		a->argv[n++] = a->build;
 	}
 	a->argv[n] = NULL;
 }
@@ -195,8 +202,14 @@ void launcher_bury(pid_t pid, int patience_ms)
 	if (!is_living_child(pid))
 		return;
 	p.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (p.fd >= 0 && poll(&p, 1, patience_ms) == 0)
+	if (p.fd >= 0 && poll(&p, 1, patience_ms) == 0) {
 		(void)kill(pid, SIGKILL);
+		if (poll(&p, 1, KILLED_MS) == 0) {
+			log_error("launcher", "process %d was killed and does not end", (int)pid);
+			(void)fd_close(p.fd);
+			return; /* stuck in the kernel: it keeps its locks, so none takes its place */
+		}
+	}
 	(void)fd_close(p.fd);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

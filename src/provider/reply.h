@@ -36,6 +36,7 @@ struct provider_reply {
 };
 
 typedef void (*provider_cb)(void *user, const struct provider_reply *r);
+typedef void (*provider_builds_cb)(void *user, const struct build_state *s);
 /* status: as waitpid() gives it; -1 when nobody can know it any more. */
 typedef void (*provider_death_cb)(void *user, const char *box_id, int status,
 				  const struct box_usage *usage);

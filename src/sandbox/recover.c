@@ -467,12 +467,27 @@ void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 	list(all);
 }
 
+void sandboxes_builds(struct sandboxes *all, const struct build_state *s)
+{
+	if (s->late > 0 && all->building.late == 0)
+		log_error("sandbox", "no box can be built at present: %s", s->why);
+	if (s->late == 0 && all->building.late > 0)
+		log_info("sandbox", "boxes can be built again");
+	if (s->given_up > all->building.given_up)
+		metrics_add(all->metrics, METRIC_BUILDS_GIVEN_UP, LABELS(),
+			    (double)(s->given_up - all->building.given_up));
+	metrics_set(all->metrics, METRIC_BUILDS_STUCK, LABELS(), s->stuck);
+	all->building = *s;
+}
+
 void sandboxes_provider_lost(struct sandboxes *all)
 {
 	struct err err = { 0 };
 
 	all->has_provider = false;
 	all->needs_list = false;
+	all->building = (struct build_state){ 0 }; /* the next one's are its own */
+	metrics_set(all->metrics, METRIC_BUILDS_STUCK, LABELS(), 0);
 	if (!all->recovery.is_active)
 		return;
 	(void)err_set(&err, EPIPE, "the launcher is gone");

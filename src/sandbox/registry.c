@@ -547,6 +547,7 @@ void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret)
 {
 	*ret = (struct sandboxes_stats){ .executions = all->n_running,
 					 .is_metered = all->provider.is_metered,
+					 .builds = &all->building,
 					 .is_ready = all->has_provider && all->is_recovered };
 	memcpy(ret->by_state, all->by_state, sizeof(ret->by_state));
 }

@@ -97,6 +97,8 @@ CLEANUP_FUNC(struct sandboxes *, sandboxes_free)
 void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 			      void (*done)(void *user, const struct err *err), void *user);
 void sandboxes_provider_lost(struct sandboxes *all);
+/* How the building of boxes goes, as the launcher tells it. */
+void sandboxes_builds(struct sandboxes *all, const struct build_state *s);
 /* Calls back whenever a sandbox with a grant runs and its box can be spoken to: at its creation,
  * before whoever asked for it hears of it, when it starts again, and when it is found again. */
 void sandboxes_on_reach(struct sandboxes *all, void (*fn)(void *user, struct sandbox *sb),
@@ -252,6 +254,7 @@ struct sandboxes_stats {
 	size_t executions;
 	bool is_ready;   /* the launcher is there and recovery is over */
 	bool is_metered; /* boxes say what processor time they have used */
+	const struct build_state *builds; /* borrowed: whether new boxes can be built */
 };
 void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret);
 /* ENOENT for no such template. */

@@ -515,6 +515,8 @@ long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct poo
 	wr_u64(&w, s->hits);
 	wr_u64(&w, s->misses);
 	wr_u64(&w, s->make_us);
+	wr_u64(&w, s->given_up);
+	wr_u32(&w, s->stuck);
 	wr_str(&w, s->why);
 	return wire_finish(&w);
 }
@@ -532,6 +534,38 @@ int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 	s.hits = rd_u64(r);
 	s.misses = rd_u64(r);
 	s.make_us = rd_u64(r);
+	s.given_up = rd_u64(r);
+	s.stuck = rd_u32(r);
+	why = rd_str(r);
+	n = rd_end(r);
+	if (n == 0)
+		n = str_copy(s.why, sizeof(s.why), why);
+	if (n == 0)
+		*ret = s;
+	return n;
+}
+
+long launch_put_builds(void *data, size_t cap, const struct build_state *s)
+{
+	struct wr w;
+
+	wire_begin(&w, data, cap, L_BUILDS, 0);
+	wr_u32(&w, s->late);
+	wr_u32(&w, s->stuck);
+	wr_u64(&w, s->given_up);
+	wr_str(&w, s->why);
+	return wire_finish(&w);
+}
+
+int launch_get_builds(struct rd *r, struct build_state *ret)
+{
+	struct build_state s = { 0 };
+	const char *why;
+	int n;
+
+	s.late = rd_u32(r);
+	s.stuck = rd_u32(r);
+	s.given_up = rd_u64(r);
 	why = rd_str(r);
 	n = rd_end(r);
 	if (n == 0)

@@ -72,6 +72,11 @@ static const struct metric_def table[METRIC_COUNT] = {
 					"Operations of the store that failed.", "operation"),
 	[METRIC_LAUNCHER_RESTARTS] =
 		COUNTER("holt_launcher_restarts_total", "Launchers started again.", NULL),
+	[METRIC_BUILDS_GIVEN_UP] = COUNTER("holt_box_builds_given_up_total",
+					   "Boxes that were not built in time.", NULL),
+	[METRIC_BUILDS_STUCK] =
+		GAUGE("holt_box_builds_stuck",
+		      "Processes of boxes that were given up and have not ended.", NULL),
 	[METRIC_DENIALS] = COUNTER("holt_denials_total", "Requests that were refused.", "reason"),
 	[METRIC_SECURITY_EVENTS] = COUNTER("holt_security_events_total",
 					   "Refusals, kills by limits, and the like.", "kind"),

@@ -29,6 +29,8 @@ enum metric {
 	METRIC_STORE_WRITE_SECONDS,
 	METRIC_STORE_ERRORS, /* operation */
 	METRIC_LAUNCHER_RESTARTS,
+	METRIC_BUILDS_GIVEN_UP,
+	METRIC_BUILDS_STUCK,
 	METRIC_DENIALS,         /* reason: unauthenticated, forbidden, rate_limited, quota ... */
 	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */
 	METRIC_EVENTS_LOST,
