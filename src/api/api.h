@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 
+struct guard_nets;
 struct api; /* opaque */
 struct api_door;
 struct audit_log;
@@ -37,6 +38,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
 	const struct config *config;
 	unsigned conns_max; /* connections of the server; 0: no limit */
+	const struct guard_nets *closed; /* addresses that nothing may go to; NULL: none */
 	struct sandboxes *sandboxes;
 	const struct store *store;
 	struct auth_keys *keys;

@@ -95,7 +95,8 @@ static int open_run(struct build_way *w, struct sandbox *sb, struct err *err)
 {
 	static const struct way_ops ops = { .open = opened_run, .failed = failed };
 	const struct config *config = w->api->deps.config;
-	struct egress_policy policy = { .allow_private = config->internet_allow_private };
+	struct egress_policy policy = { .allow_private = config->internet_allow_private,
+					.closed = w->api->deps.closed };
 	int r;
 
 	if (!config->internet)

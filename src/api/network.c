@@ -80,7 +80,8 @@ static struct network *network_create(struct api *api, struct sandbox *sb,
 				      const struct network_terms *t, struct err *err)
 {
 	static const struct way_ops ops = { opened, failed, lost };
-	struct egress_policy policy = { .allow_private = api->deps.config->internet_allow_private };
+	struct egress_policy policy = { .allow_private = api->deps.config->internet_allow_private,
+					.closed = api->deps.closed };
 	struct network *n = calloc(1, sizeof(*n));
 	int r;
 

@@ -49,7 +49,8 @@ int package_way_open(struct api *api, struct sandbox *sb, enum package_manager m
 		     const struct way_ops *ops, void *user, struct way **ret, struct err *err)
 {
 	const struct config_list *list = package_registries(api, m);
-	struct egress_policy policy = { .allow_private = api->deps.config->registry_allow_private };
+	struct egress_policy policy = { .allow_private = api->deps.config->registry_allow_private,
+					.closed = api->deps.closed };
 	int r = 0;
 
 	for (size_t k = 0; k < list->len && r == 0; k++)

@@ -56,6 +56,7 @@ struct config {
 	struct config_list registry_pip, registry_npm, registry_cargo, registry_go;
 	bool registry_allow_private;
 	bool internet, internet_allow_private; /* network.h */
+	struct config_list egress_deny;        /* httpc/guard.h */
 	/* an identity provider; NULL: none */
 	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
 	const char *jwt_owner_claim;

@@ -99,6 +99,7 @@ int telling_open_webhooks(struct telling *t, const struct telling_deps *deps,
 				      .reach = reach,
 				      .user = t,
 				      .allow_private = c->webhook_allow_private,
+				      .closed = deps->closed,
 				      .timeout_ms = (uint32_t)c->webhook_timeout_ms,
 				      .retry_ms = c->webhook_retry_ms,
 				      .give_up_ms = c->webhook_give_up_ms };

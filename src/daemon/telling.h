@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 
+struct guard_nets;
 struct audit_log;
 struct config;
 struct courier;
@@ -36,7 +37,8 @@ struct telling_deps { /* borrowed */
 	const struct config *config;
 	const struct store *store;
 	struct metrics *metrics;
-	int dir_fd; /* where the audit log's head is kept */
+	const struct guard_nets *closed; /* addresses that nothing may go to */
+	int dir_fd;                      /* where the audit log's head is kept */
 };
 
 /* After a failure telling_close() is still right. */

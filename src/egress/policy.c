@@ -85,7 +85,7 @@ bool policy_allows(const struct egress_policy *p, const char *host, uint16_t por
 bool policy_allows_address(const struct egress_policy *p, const char *host,
 			   const struct sockaddr *a)
 {
-	if (!p->allow_private && !guard_is_public(a))
+	if (!guard_allows(&(struct guard_terms){ p->allow_private, p->closed }, a))
 		return false;
 	return !p->rules || rules_allow_name(p->rules, host) || rules_allow_address(p->rules, a);
 }

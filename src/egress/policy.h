@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct egress_rules;
+struct guard_nets;
 struct err;
 struct sockaddr;
 
@@ -18,7 +19,8 @@ struct egress_policy {
 		uint16_t port;
 	} allowed[POLICY_HOSTS_MAX];
 	size_t count;
-	bool allow_private;               /* addresses that are not of the public internet */
+	bool allow_private; /* addresses that are not of the public internet, and our own */
+	const struct guard_nets *closed;  /* borrowed: see httpc/guard.h; NULL: nothing more */
 	const struct egress_rules *rules; /* borrowed: instead of the pairs above; NULL: those */
 };
 

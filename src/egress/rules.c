@@ -1,26 +1,20 @@
 #include "egress/rules.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "base/parse.h"
 #include "base/str.h"
 #include "egress/policy.h"
+#include "httpc/guard.h"
 
-#define V4_BITS 32
-#define V6_BITS 128
-#define MAPPED 12 /* bytes in front of an IPv4 address in an IPv6 one */
 #define TEXT_MAX (POLICY_HOST_MAX + 3)
 
 struct rule {
 	bool is_allowed;
 	char *name; /* owned: "a.example", ".example" for "*.example", "" for any; or NULL: */
-	uint8_t address[16]; /* an IPv4 one as IPv6 has it */
-	unsigned bits;       /* of the 128 that count */
+	struct guard_net net;
 };
 
 struct egress_rules {
@@ -49,45 +43,7 @@ struct egress_rules *rules_free(struct egress_rules *r)
 	return NULL;
 }
 
-static const uint8_t mapped[MAPPED] = { [10] = 0xff, [11] = 0xff };
-
-static void map_v4(uint8_t to[16], const void *v4)
-{
-	memcpy(to, mapped, MAPPED);
-	memcpy(to + MAPPED, v4, 4);
-}
-
 /* ---- entries ---- */
-
-/* 0, or -EINVAL: it is not one, and may be a name. */
-static int parse_network(const char *text, struct rule *ret)
-{
-	char address[INET6_ADDRSTRLEN + 1];
-	const char *slash = strchr(text, '/');
-	size_t n = slash ? (size_t)(slash - text) : strlen(text);
-	uint8_t v4[4];
-	uint32_t bits;
-
-	if (n >= sizeof(address))
-		return -EINVAL;
-	memcpy(address, text, n);
-	address[n] = '\0';
-	if (inet_pton(AF_INET, address, v4) == 1) {
-		map_v4(ret->address, v4);
-		bits = V4_BITS;
-		if (slash && parse_u32(slash + 1, 0, V4_BITS, &bits) < 0)
-			return -EINVAL;
-		/* All of IPv4 is how clients write "everything": IPv6 is in it. */
-		ret->bits = bits == 0 ? 0 : bits + V6_BITS - V4_BITS;
-		return 0;
-	}
-	bits = V6_BITS;
-	if (inet_pton(AF_INET6, address, ret->address) != 1 ||
-	    (slash && parse_u32(slash + 1, 0, V6_BITS, &bits) < 0))
-		return -EINVAL;
-	ret->bits = bits;
-	return 0;
-}
 
 static int parse_name(const char *text, struct rule *ret)
 {
@@ -125,7 +81,7 @@ static int add(struct egress_rules *r, const struct rule *rule, struct err *err)
 int rules_allow(struct egress_rules *r, const char *text, struct err *err)
 {
 	struct rule rule = { .is_allowed = true };
-	int code = parse_network(text, &rule);
+	int code = guard_net_parse(text, &rule.net);
 
 	if (code < 0 && !strchr(text, '/'))
 		code = parse_name(text, &rule);
@@ -145,7 +101,7 @@ int rules_deny(struct egress_rules *r, const char *text, struct err *err)
 {
 	struct rule rule = { 0 };
 
-	if (parse_network(text, &rule) < 0)
+	if (guard_net_parse(text, &rule.net) < 0)
 		return err_set(err, EINVAL,
 			       "'%.80s': want an address or a network such as 192.0.2.0/24", text);
 	return add(r, &rule, err);
@@ -170,21 +126,11 @@ bool rules_allow_name(const struct egress_rules *r, const char *host)
 	return false;
 }
 
-static bool is_within(const struct rule *rule, const uint8_t address[16])
-{
-	size_t whole = rule->bits / 8;
-	unsigned rest = rule->bits % 8;
-
-	if (memcmp(rule->address, address, whole) != 0)
-		return false;
-	return rest == 0 || (rule->address[whole] ^ address[whole]) >> (8 - rest) == 0;
-}
-
 static bool is_in(const struct egress_rules *r, bool is_allowed, const uint8_t address[16])
 {
 	for (size_t i = 0; i < r->len; i++)
 		if (r->items[i].is_allowed == is_allowed && !r->items[i].name &&
-		    is_within(&r->items[i], address))
+		    guard_net_has(&r->items[i].net, address))
 			return true;
 	return false;
 }
@@ -193,11 +139,7 @@ bool rules_allow_address(const struct egress_rules *r, const struct sockaddr *a)
 {
 	uint8_t address[16];
 
-	if (a->sa_family == AF_INET)
-		map_v4(address, &((const struct sockaddr_in *)(const void *)a)->sin_addr);
-	else if (a->sa_family == AF_INET6)
-		memcpy(address, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, 16);
-	else
+	if (!guard_flatten(a, address))
 		return false;
 	if (is_in(r, true, address))
 		return true;

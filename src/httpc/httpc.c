@@ -33,6 +33,7 @@ static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
 	if (o->key && (!o->key[0] || !is_token(o->key)))
 		return err_set(err, EINVAL, "the API key has characters that no key has");
 	c->public_only = o->public_only;
+	c->closed = o->closed && o->closed->len > 0 ? o->closed : NULL;
 	c->connect_ms = o->connect_ms ? (long)o->connect_ms : CONNECT_MS;
 	if (copy(o->url, &c->given) < 0 || copy(o->key, &c->key) < 0 ||
 	    copy(o->ca_file, &c->ca_file) < 0)
@@ -102,13 +103,18 @@ const char *httpc_url(const struct httpc *c)
 	return c->given;
 }
 
+static bool is_allowed(const struct httpc *c, const void *addr)
+{
+	return guard_allows(&(struct guard_terms){ !c->public_only, c->closed }, addr);
+}
+
 /* Before each connection, with the address that it goes to. */
 static curl_socket_t open_guarded(void *user, curlsocktype purpose, struct curl_sockaddr *addr)
 {
 	struct httpc *c = user;
 
 	(void)purpose;
-	if (!guard_is_public(&addr->addr)) {
+	if (!is_allowed(c, &addr->addr)) {
 		c->was_refused = true;
 		return CURL_SOCKET_BAD;
 	}
@@ -126,10 +132,8 @@ static int check_guarded(void *user, char *ip, char *local_ip, int port, int loc
 	(void)local_ip;
 	(void)port;
 	(void)local_port;
-	if ((inet_pton(AF_INET, ip, &v4.sin_addr) == 1 &&
-	     guard_is_public((const struct sockaddr *)&v4)) ||
-	    (inet_pton(AF_INET6, ip, &v6.sin6_addr) == 1 &&
-	     guard_is_public((const struct sockaddr *)&v6)))
+	if ((inet_pton(AF_INET, ip, &v4.sin_addr) == 1 && is_allowed(c, &v4)) ||
+	    (inet_pton(AF_INET6, ip, &v6.sin6_addr) == 1 && is_allowed(c, &v6)))
 		return CURL_PREREQFUNC_OK;
 	c->was_refused = true;
 	return CURL_PREREQFUNC_ABORT;
@@ -154,13 +158,13 @@ int httpc_configure(struct httpc *c, CURL *easy)
 		bad |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->url.socket);
 	/* Or the end of a request would wait for a name server that does not answer. */
 	bad |= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-	if (c->public_only) {
+	if (c->public_only || c->closed) {
 		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_guarded);
 		bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, c);
 		bad |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, check_guarded);
 		bad |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
 	}
-	if (c->public_only) /* whose address would be the only one that is looked at */
+	if (c->public_only || c->closed) /* whose address would be the only one that is looked at */
 		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	if (c->url.loopback) /* a proxy's "localhost" is another machine */
 		bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
@@ -192,7 +196,9 @@ int httpc_curl_problem(const struct httpc *c, CURL *easy, CURLcode code, const c
 	long why = 0;
 
 	if ((code == CURLE_COULDNT_CONNECT || code == CURLE_ABORTED_BY_CALLBACK) && c->was_refused)
-		return err_set(err, EACCES, "%s: not an address of the public internet", c->given);
+		return err_set(err, EACCES,
+			       "%s: not an address of the public internet, or one that is closed",
+			       c->given);
 	if (code == CURLE_COULDNT_CONNECT) {
 		(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &why);
 		/* A socket that is not there is as good as one that nobody listens to. */

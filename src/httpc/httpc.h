@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 
 struct err;
+struct guard_nets;
 struct httpc;       /* opaque: an address, a key, kept connections */
 struct httpc_call;  /* opaque: one request under way */
 struct httpc_group; /* opaque: clients of several servers whose requests are moved together */
@@ -26,7 +27,8 @@ struct httpc_options {
 	const char *ca_file; /* certificates to trust (PEM); NULL: the system's */
 	uint32_t connect_ms; /* 0: 10 s */
 	bool public_only;    /* addresses of the public internet only, and no proxy: guard.h */
-	struct httpc_group *group; /* borrowed, outlives it; NULL: one of its own */
+	const struct guard_nets *closed; /* none of these either, and no proxy; borrowed, NULL */
+	struct httpc_group *group;       /* borrowed, outlives it; NULL: one of its own */
 };
 
 struct httpc_group *httpc_group_create(void); /* NULL without memory */

@@ -19,7 +19,8 @@ struct httpc {
 	char *ca_file;             /* owned; NULL: the system's */
 	long connect_ms;
 	bool public_only;
-	bool was_refused; /* an address was not of the public internet */
+	const struct guard_nets *closed; /* borrowed; NULL: none */
+	bool was_refused;                /* an address was not of the public internet */
 	struct url url;
 };
 

@@ -77,6 +77,7 @@ static int begin(struct courier *c, struct courier_job *j)
 	struct httpc_options o = { .url = j->base,
 				   .ca_file = j->ca_file,
 				   .public_only = j->public_only,
+				   .closed = j->closed,
 				   .group = c->group };
 	struct httpc_request req = { .method = j->method,
 				     .target = j->target,

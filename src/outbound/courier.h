@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
+struct guard_nets;
 struct courier;     /* opaque */
 struct courier_job; /* opaque: one request under way */
 struct loop;
@@ -45,6 +46,7 @@ struct courier_request { /* copied */
 	uint32_t timeout_ms;
 	uint32_t stall_ms;                 /* see httpc/httpc.h */
 	bool public_only;                  /* see httpc/guard.h */
+	const struct guard_nets *closed;   /* the same; borrowed, outlives the courier; NULL */
 	const struct trace_context *trace; /* what it is a part of; NULL: of nothing else */
 	bool is_untraced;                  /* no span, no header */
 };

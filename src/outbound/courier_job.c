@@ -139,6 +139,7 @@ int courier_job_create(const struct courier_request *req, struct courier_job **r
 	j->timeout_ms = req->timeout_ms;
 	j->stall_ms = req->stall_ms;
 	j->public_only = req->public_only;
+	j->closed = req->closed;
 	j->answer.max_age_s = j->answer.retry_after_s = -1;
 	r = fill(j, req);
 	if (r < 0)

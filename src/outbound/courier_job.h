@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "outbound/courier.h"
 
+struct guard_nets;
 struct httpc;
 struct httpc_call;
 struct span;
@@ -23,6 +24,7 @@ struct courier_job {
 	size_t body_len, max;
 	uint32_t timeout_ms, stall_ms;
 	bool public_only;
+	const struct guard_nets *closed;   /* borrowed */
 	struct span *span;                 /* the loop's; NULL: none */
 	atomic_bool is_cancelled, goes_on; /* the loop says so, the thread does it */
 	/* The courier's lock's: */

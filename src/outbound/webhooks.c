@@ -264,7 +264,8 @@ static int send_row(struct hook *h, const struct object *o, const struct journal
 				       .type = "application/json",
 				       .max = ANSWER_MAX,
 				       .timeout_ms = h->all->o.timeout_ms,
-				       .public_only = !h->all->o.allow_private };
+				       .public_only = !h->all->o.allow_private,
+				       .closed = h->all->o.closed };
 	int r = s ? webhook_message_make(row, h->id, data->secret, missed, clock_wall_ms(), &m)
 		  : -ENOMEM;
 

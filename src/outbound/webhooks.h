@@ -16,6 +16,7 @@
 
 struct courier;
 struct err;
+struct guard_nets;
 struct events;
 struct loop;
 struct metrics;
@@ -41,6 +42,7 @@ struct webhooks_options { /* borrowed */
 	enum webhook_reach (*reach)(void *user, const char *owner); /* NULL: all */
 	void *user;
 	bool allow_private; /* addresses that are not of the public internet, and http:// */
+	const struct guard_nets *closed; /* borrowed: addresses that nobody may name; NULL */
 	uint32_t timeout_ms;
 	uint64_t retry_ms, give_up_ms; /* see webhook_line.h */
 };

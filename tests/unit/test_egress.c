@@ -7,12 +7,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
+#include "egress/rules.h"
+#include "httpc/guard.h"
 #include "net_rig.h"
+#include "own_net.h"
 
 #define BYTES_MAX 1000
+
+static bool has_own_net; /* set once, before the tests */
 
 struct rig {
 	struct net_rig net;
@@ -134,12 +140,74 @@ static void a_byte_too_many_either_way_cuts_the_connection(void **state)
 	net_client_close(&registry);
 }
 
+/* ---- addresses ---- */
+
+#define OWN "9.9.9.9" /* of the public internet, if it were not this machine's */
+
+/* What a program hears that wants to go to OWN, on a port where somebody listens. */
+static void try_own(struct rig *g, const struct egress_policy *policy, const char *name,
+		    const char *answer)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t size = sizeof(at);
+	struct egress_options o = { .loop = g->net.loop, .policy = *policy, .bytes_max = 1000 };
+	struct net_client program;
+	char line[120];
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	g->egress = egress_free(g->egress);
+	assert_int_equal(egress_create(&o, &g->egress, NULL), 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0); /* all addresses */
+	assert_int_equal(listen(listener, 8), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	(void)str_format(line, sizeof(line), "CONNECT %s:%u HTTP/1.1\r\nHost: a\r\n\r\n", name,
+			 ntohs(at.sin_port));
+	enter(g, &program);
+	net_client_puts(&program, line);
+	net_client_until(&program, answer);
+	net_client_close(&program);
+	(void)close(listener);
+}
+
+static void this_machine_is_not_reached_by_its_public_address(void **state)
+{
+	_cleanup_(rules_free_p) struct egress_rules *open = rules_create(true);
+	struct egress_policy policy = { .rules = open };
+
+	if (!has_own_net)
+		skip();
+	try_own(*state, &policy, OWN, "HTTP/1.1 403 ");
+	try_own(*state, &policy, "[::ffff:" OWN "]", "HTTP/1.1 403 ");
+	assert_int_equal(rules_allow(open, OWN, NULL), 0); /* a tenant's word opens nothing */
+	try_own(*state, &policy, OWN, "HTTP/1.1 403 ");
+	policy.allow_private = true; /* the operator's does */
+	try_own(*state, &policy, OWN, "HTTP/1.1 200 ");
+}
+
+static void what_the_operator_has_closed_is_closed_to_all(void **state)
+{
+	_cleanup_(rules_free_p) struct egress_rules *open = rules_create(true);
+	static struct guard_nets closed;
+	struct egress_policy policy = { .rules = open, .allow_private = true, .closed = &closed };
+
+	try_own(*state, &policy, "127.0.0.7", "HTTP/1.1 200 ");
+	assert_int_equal(guard_nets_add(&closed, "127.0.0.4/30", NULL), 0);
+	try_own(*state, &policy, "127.0.0.3", "HTTP/1.1 200 ");
+	try_own(*state, &policy, "127.0.0.7", "HTTP/1.1 403 ");
+	try_own(*state, &policy, "[::ffff:127.0.0.7]", "HTTP/1.1 403 ");
+}
+
 int main(void)
 {
+	has_own_net = own_net_enter();
+	if (has_own_net)
+		own_net_add(1, OWN);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_connection_too_many_is_closed_and_the_others_go_on),
 		TEST(a_byte_too_many_either_way_cuts_the_connection),
+		TEST(this_machine_is_not_reached_by_its_public_address),
+		TEST(what_the_operator_has_closed_is_closed_to_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "http_rig.h"
 #include "httpc/httpc.h"
+#include "own_net.h"
 
 static bool is_public(const char *text)
 {
@@ -165,12 +166,85 @@ static void a_guarded_client_takes_no_connection_that_another_has_left(void **st
 	http_rig_done(&rig);
 }
 
+static bool has_own_net; /* set once, before the tests */
+
+static void read_address(const char *text, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
+		memcpy(ret, &v4, sizeof(v4));
+	else if (inet_pton(AF_INET6, text, &v6.sin6_addr) == 1)
+		memcpy(ret, &v6, sizeof(v6));
+	else
+		fail_msg("%s", text);
+}
+
+static bool allows(const struct guard_terms *t, const char *text)
+{
+	struct sockaddr_storage a;
+
+	read_address(text, &a);
+	return guard_allows(t, (struct sockaddr *)&a);
+}
+
+static void addresses_of_this_machine_are_refused_in_every_form(void **state)
+{
+	static const char *const own[] = { "9.9.9.9",          "::ffff:9.9.9.9",
+					   "64:ff9b::909:909", "2002:909:909::1",
+					   "127.0.0.1",        "::1",
+					   "0.0.0.0",          "::" };
+	struct guard_terms strict = { 0 };
+	struct sockaddr_storage a;
+
+	(void)state;
+	if (!has_own_net)
+		skip();
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_false(allows(&strict, own[i]));
+	read_address("9.9.9.9", &a);
+	assert_true(guard_is_own((struct sockaddr *)&a));
+	read_address("8.8.4.4", &a); /* nobody here has it, and no route leads there */
+	assert_false(guard_is_own((struct sockaddr *)&a));
+	assert_true(allows(&strict, "8.8.4.4"));
+}
+
+static void closed_networks_are_closed_in_every_form(void **state)
+{
+	static const char *const closed[] = { "8.8.4.4",          "::ffff:8.8.4.4",
+					      "64:ff9b::808:404", "2002:808:404::1",
+					      "2600:1::1",        "2600:1:ffff::" };
+	static struct guard_nets nets;
+	struct guard_terms t = { .allow_private = true, .closed = &nets };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(guard_nets_add(&nets, "8.8.4.0/24", &err), 0);
+	assert_int_equal(guard_nets_add(&nets, "2600:1::/32", &err), 0);
+	assert_int_equal(guard_nets_add(&nets, "8.8.4.0/33", &err), -EINVAL);
+	assert_int_equal(guard_nets_add(&nets, "example.com", &err), -EINVAL);
+	for (size_t i = 0; i < sizeof(closed) / sizeof(closed[0]); i++)
+		assert_false(allows(&t, closed[i]));
+	assert_true(allows(&t, "8.8.5.4"));
+	assert_true(allows(&t, "2600:2::1"));
+	assert_true(allows(&t, "127.0.0.1"));
+	while (nets.len < GUARD_NETS_MAX)
+		assert_int_equal(guard_nets_add(&nets, "192.0.2.1", &err), 0);
+	assert_int_equal(guard_nets_add(&nets, "192.0.2.1", &err), -E2BIG);
+}
+
 int main(void)
 {
+	has_own_net = own_net_enter();
+	if (has_own_net)
+		own_net_add(1, "9.9.9.9");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_that_lead_inside_are_refused),
 		cmocka_unit_test(a_guarded_client_connects_to_nothing_inside_by_whatever_name),
 		cmocka_unit_test(a_guarded_client_takes_no_connection_that_another_has_left),
+		cmocka_unit_test(addresses_of_this_machine_are_refused_in_every_form),
+		cmocka_unit_test(closed_networks_are_closed_in_every_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,3 +165,10 @@ def test_private_networks_stay_closed(server):
     with Daemon("--internet") as daemon:
         envd = open_envd(daemon.api, network={"allowOut": ["127.0.0.0/8", "*"]})
         assert ask(envd, server)[0] == 403
+
+
+def test_what_the_operator_denies_no_client_opens(server):
+    with Daemon("--internet", "--internet-allow-private", "--egress-deny", f"192.0.2.0/24,{HOST}/32") as running:
+        envd = open_envd(running.api, network={"allowOut": [HOST, "*"]})
+        assert ask(envd, server)[0] == 403
+        assert ask(envd, server, host=f"[::ffff:{HOST}]")[0] == 403
