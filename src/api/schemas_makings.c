@@ -22,18 +22,19 @@ static const struct schema_field profile_list[] = {
 };
 
 /* How building them goes. */
-#define BUILDS                                                                                   \
-	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far"),              \
-		FIELD("stuck", INT,                                                              \
-		      .help = "processes of such boxes that have not ended: the kernel holds "   \
-			      "them"),                                                           \
-		FIELD("problem", STRING | NIL,                                                   \
-		      .help = "why no box can be built, or what is preloaded is not there; "     \
+#define BUILDS                                                                                 \
+	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far"),            \
+		FIELD("stuck", INT,                                                            \
+		      .help = "processes of such boxes that have not ended: the kernel holds " \
+			      "them"),                                                         \
+		FIELD("problem", STRING | NIL,                                                 \
+		      .help = "why no box can be built, or what is preloaded is not there; "   \
 			      "null: all is well")
 
 static const struct schema_field pool[] = {
-	FIELD("template", STRING), FIELD("ready", INT),  FIELD("building", INT),
-	FIELD("claimed", INT),     FIELD("target", INT), FIELD("hits", INT),
+	FIELD("template", STRING), FIELD("ready", INT),
+	FIELD("building", INT),    FIELD("claimed", INT),
+	FIELD("target", INT),      FIELD("hits", INT),
 	FIELD("misses", INT),      BUILDS,
 };
 

@@ -3,15 +3,13 @@
 #include "cli/show.h"
 #include "cli/table.h"
 
-static const char *const heads[] = { "TEMPLATE", "READY", "BUILDING", "CLAIMED",
-				     "TARGET",   "HITS",  "MISSES",   "GIVEN UP",
-				     "PROBLEM",  NULL };
+static const char *const heads[] = { "TEMPLATE", "READY",  "BUILDING", "CLAIMED", "TARGET",
+				     "HITS",     "MISSES", "GIVEN UP", "PROBLEM", NULL };
 
 static int add_row(void *user, struct jv item)
 {
-	static const char *const fields[] = { "template", "ready", "building", "claimed",
-					      "target",   "hits",  "misses",   "givenUp",
-					      "problem" };
+	static const char *const fields[] = { "template", "ready",  "building", "claimed", "target",
+					      "hits",     "misses", "givenUp",  "problem" };
 	char text[256];
 	int r = 0;
 

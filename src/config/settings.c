@@ -81,6 +81,10 @@ static const struct setting table[] = {
 	ROW("internet_allow_private", "INTERNET_ALLOW_PRIVATE", "internet-allow-private", BOOL,
 	    internet_allow_private, .standard = "false",
 	    .help = "and this machine and its private networks, too"),
+	ROW("egress_deny", "EGRESS_DENY", "egress-deny", LIST, egress_deny, .arg = "NETWORK,...",
+	    .standard = "",
+	    .help = "addresses that sandboxes and webhooks never reach, whatever else is allowed: "
+		    "192.0.2.0/24,2001:db8::/32"),
 	ROW("jwt_issuer", "JWT_ISSUER", "jwt-issuer", STRING, jwt_issuer, .arg = "URL",
 	    .help = "identity provider whose access tokens are accepted: their iss"),
 	ROW("jwt_audience", "JWT_AUDIENCE", "jwt-audience", STRING, jwt_audience, .arg = "NAME",

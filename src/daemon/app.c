@@ -32,6 +32,7 @@
 #include "daemon/toolset.h"
 #include "daemon/users_load.h"
 #include "e2b/e2b.h"
+#include "httpc/guard.h"
 #include "loop/loop.h"
 #include "mcp/server.h"
 #include "net/http.h"
@@ -65,6 +66,7 @@ struct app {
 	struct launcher_options launcher;
 	struct launcher_source source;
 	struct tls *tls;
+	struct guard_nets closed; /* addresses that nothing may go to */
 	struct loop *loop;
 	struct loop_signal *signals[SIGNAL_COUNT];
 	struct metrics *metrics;
@@ -346,15 +348,28 @@ static struct telling_deps telling_deps(struct app *a)
 		.config = a->config,
 		.store = &a->store,
 		.metrics = a->metrics,
+		.closed = &a->closed,
 		.dir_fd = a->dirs.data_fd,
 	};
+}
+
+static int close_networks(struct app *a, struct err *err)
+{
+	const struct config_list *list = &a->config->egress_deny;
+	struct err why = { 0 };
+
+	for (size_t i = 0; i < list->len; i++)
+		if (guard_nets_add(&a->closed, list->items[i], &why) < 0)
+			return err_set(err, EINVAL, "egress_deny: %s", why.text);
+	return 0;
 }
 
 static int open_telling(struct app *a, struct err *err)
 {
 	struct telling_deps deps = telling_deps(a);
+	int r = close_networks(a, err);
 
-	return telling_open(&a->telling, &deps, err);
+	return r < 0 ? r : telling_open(&a->telling, &deps, err);
 }
 
 static int open_webhooks(struct app *a, struct err *err)
@@ -451,6 +466,7 @@ static int open_server(struct app *a, struct err *err)
 	struct api_deps deps = { .loop = a->loop,
 				 .config = c,
 				 .conns_max = descriptors_for_clients(c->max_connections),
+				 .closed = &a->closed,
 				 .sandboxes = a->sandboxes,
 				 .store = &a->store,
 				 .keys = a->keys,

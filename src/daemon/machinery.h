@@ -23,7 +23,8 @@ struct machinery_ops { /* on the loop */
 	/* The very first could not be started; nothing is tried again. Later failures are. */
 	void (*failed)(void *user, const struct err *err);
 	void (*died)(void *user, const char *box_id, int status, const struct box_usage *usage);
-	/* How the building of boxes goes; a new launcher begins with nothing to tell. May be NULL. */
+	/* How the building of boxes goes; a new launcher begins with nothing to tell. May be NULL.
+	 */
 	void (*builds)(void *user, const struct build_state *s);
 };
 

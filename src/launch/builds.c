@@ -27,7 +27,7 @@ static void tell_state(struct launch *l)
 {
 	char frame[64 + WHY_MAX];
 
-	server_send(l, frame, launch_put_builds(frame, sizeof(frame), &l->builds.state));
+	server_send(l, frame, launch_put_builds(frame, sizeof(frame), 0, &l->builds.state));
 }
 
 int builds_check(const struct launch *l, struct err *err)
@@ -178,13 +178,15 @@ static void try_again(struct launch *l)
 	struct template *t = find_plain(l);
 	struct err err = { 0 };
 
-	/* Until it has ended: then one of the two, success or failure, says when the next is due. */
+	/* Until it has ended: then one of the two, success or failure, says when the next is due.
+	 */
 	s->retry_ms = UINT64_MAX;
 	if (!t) {
 		s->retry_ms = 0;
 		s->state.late = 0;
 		tell_state(l);
-	} else if (sysdirs_are_coming(l, t) || boxes_create(l, t, &t->spec.limits, NULL, &err) < 0) {
+	} else if (sysdirs_are_coming(l, t) ||
+		   boxes_create(l, t, &t->spec.limits, NULL, &err) < 0) {
 		if (s->retry_ms == UINT64_MAX) /* refused, not late */
 			s->retry_ms = clock_now_ms() + RETRY_MS;
 	}
@@ -201,8 +203,7 @@ void builds_turn(struct launch *l)
 	zygotes_expire(l, s->limit_ms);
 	jobs_expire(l);
 	server_expire(l);
-	if (s->retry_ms > 0 && s->retry_ms <= now && s->count == 0 &&
-	    s->state.stuck < BUILDS_STUCK)
+	if (s->retry_ms > 0 && s->retry_ms <= now && s->count == 0 && s->state.stuck < BUILDS_STUCK)
 		try_again(l);
 	if (s->has_room && l->later_count > 0)
 		server_again(l);
@@ -215,7 +216,7 @@ static int shorter(int wait_ms, uint64_t at_ms)
 	uint64_t left = at_ms > now ? at_ms - now : 0;
 
 	return wait_ms >= 0 && (uint64_t)wait_ms <= left ? wait_ms
-	       : left > 3600000				 ? 3600000
+	       : left > 3600000                          ? 3600000
 							 : (int)left;
 }
 

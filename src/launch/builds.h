@@ -15,9 +15,9 @@ struct err;
 struct launch;
 struct template;
 
-#define BUILDS_MS 30000u  /* unless the client says otherwise */
-#define BUILDS_MAX 32u    /* at a time; further claims wait */
-#define BUILDS_STUCK 64u  /* processes that were given up and have not ended: then no more */
+#define BUILDS_MS 30000u /* unless the client says otherwise */
+#define BUILDS_MAX 32u   /* at a time; further claims wait */
+#define BUILDS_STUCK 64u /* processes that were given up and have not ended: then no more */
 #define BUILDS_AGAIN -EINPROGRESS
 
 struct builds {
@@ -33,13 +33,14 @@ void builds_init(struct builds *s, uint32_t limit_ms);
 /* May one be begun? 0; BUILDS_AGAIN: when another has ended; -EIO with the reason. */
 int builds_check(const struct launch *l, struct err *err);
 void builds_add(struct launch *l, struct box *b);
-/* It is not built any more: it is finished, or has failed in time. Also for one that was not added. */
+/* It is not built any more: it is finished, or has failed in time. Also for one that was not added.
+ */
 void builds_remove(struct launch *l, struct box *b);
 /* A box has become ready. */
 void builds_worked(struct launch *l, const struct box *b);
-/* A build, or a part of one that is made ahead (t NULL), took longer than it may: err says which. */
-void builds_failed(struct launch *l, const struct template *t, bool has_own,
-		   const struct err *err);
+/* A build, or a part of one that is made ahead (t NULL), took longer than it may: err says which.
+ */
+void builds_failed(struct launch *l, const struct template *t, bool has_own, const struct err *err);
 /* The process of one that was given up has ended. */
 void builds_ended(struct launch *l);
 /* How long the loop may wait, no longer than that; -1: for ever. */

@@ -133,8 +133,7 @@ static void end_job(struct launch *l, struct job *j, const struct job_result *r)
 {
 	(void)kill(j->pid, SIGKILL);
 	if (process_reap(j->pid, PROCESS_KILLED_MS) < 0)
-		log_error("launch", "process %d, which works on a disk, does not end",
-			  (int)j->pid);
+		log_error("launch", "process %d, which works on a disk, does not end", (int)j->pid);
 	finish(l, j, r, NULL, 0);
 }
 

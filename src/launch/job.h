@@ -13,7 +13,7 @@
 
 #define JOBS_MAX 64
 #define JOB_MS (30u * 60 * 1000) /* none takes as long; then it is killed */
-#define JOB_FD 4 /* in the child: the first of the descriptors that it was given */
+#define JOB_FD 4                 /* in the child: the first of the descriptors that it was given */
 
 /* What a job comes to. */
 struct job_result {

@@ -141,8 +141,8 @@ void process_describe(int proc_fd, pid_t pid, char *dst, size_t size)
 	read_line(proc_fd, pid, "syscall", call, sizeof(call));
 	read_line(proc_fd, pid, "stack", stack, sizeof(stack));
 	state = strrchr(stat, ')');
-	if (str_format(dst, size, "%s, state %c, waits in %s, system call %s, kernel stack %s", name,
-		       state && state[1] ? state[2] : '?', wchan, call, stack) < 0)
+	if (str_format(dst, size, "%s, state %c, waits in %s, system call %s, kernel stack %s",
+		       name, state && state[1] ? state[2] : '?', wchan, call, stack) < 0)
 		(void)str_copy(dst, size, "too much to tell");
 }
 

@@ -20,8 +20,8 @@ int process_open(int proc_fd, pid_t pid, uint64_t ticks);
 /* Has it ended, or does it within so many milliseconds? */
 int process_wait(int pidfd, int timeout_ms); /* 0: it has; -ETIMEDOUT */
 void process_kill(int pidfd);
-/* Waits for a child of ours to end, no longer than so many milliseconds: 0, or -ETIMEDOUT, and it is
- * reaped like any other when it does. */
+/* Waits for a child of ours to end, no longer than so many milliseconds: 0, or -ETIMEDOUT, and it
+ * is reaped like any other when it does. */
 int process_reap(pid_t pid, int timeout_ms);
 /* Waits for a word on a socket: 0, or -ETIMEDOUT. */
 int process_hear(int sock, int timeout_ms);

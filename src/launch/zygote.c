@@ -312,8 +312,8 @@ void zygotes_expire(struct launch *l, uint32_t limit_ms)
 		if (!z || now < z->began_ms + limit_ms)
 			continue;
 		process_describe(l->proc_fd, z->pid, detail, sizeof(detail));
-		log_error("launch", "warm Python is given up after %u ms; process %d: %s",
-			  limit_ms, (int)z->pid, detail);
+		log_error("launch", "warm Python is given up after %u ms; process %d: %s", limit_ms,
+			  (int)z->pid, detail);
 		p->failures++;
 		zygote_kill(l, z);
 	}

@@ -51,8 +51,8 @@ int launcher_dispatch(struct launcher *l);
 /* Asks for a sign of life. True: not even one word has come since the call before. */
 bool launcher_ping(struct launcher *l);
 /* The requests that have waited too long for their answer fail with -ETIMEDOUT: several times
- * limit_ms, by their kind; the work of minutes on disks has half an hour more. A box that comes after
- * all is destroyed. Callbacks come from here; not from a callback. */
+ * limit_ms, by their kind; the work of minutes on disks has half an hour more. A box that comes
+ * after all is destroyed. Callbacks come from here; not from a callback. */
 void launcher_expire(struct launcher *l, unsigned limit_ms);
 /* It is given up: every request fails with -EPIPE, from here. One that is our child is killed;
  * another's is killed by its parent, when that is asked for the next. Not from a callback. */

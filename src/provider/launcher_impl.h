@@ -17,7 +17,7 @@ struct map;
 struct pending {
 	struct list node;
 	uint32_t id;
-	uint16_t type; /* of the request */
+	uint16_t type;  /* of the request */
 	provider_cb cb; /* NULL: it has waited too long, and nobody wants the answer any more */
 	void *user;
 	uint64_t asked_ms;

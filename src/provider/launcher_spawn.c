@@ -207,7 +207,8 @@ void launcher_bury(pid_t pid, int patience_ms)
 		if (poll(&p, 1, KILLED_MS) == 0) {
 			log_error("launcher", "process %d was killed and does not end", (int)pid);
 			(void)fd_close(p.fd);
-			return; /* stuck in the kernel: it keeps its locks, so none takes its place */
+			return; /* stuck in the kernel: it keeps its locks, so none takes its place
+				 */
 		}
 	}
 	(void)fd_close(p.fd);

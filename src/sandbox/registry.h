@@ -121,7 +121,7 @@ struct sandboxes {
 	struct provider provider;
 	bool has_provider;
 	struct build_state building; /* of this launcher */
-	bool is_recovered; /* once: rows and boxes were made to agree */
+	bool is_recovered;           /* once: rows and boxes were made to agree */
 	void (*on_reach)(void *user, struct sandbox *sb); /* NULL: nobody asks */
 	void *reach_user;
 	bool needs_list; /* the provider could not say which boxes there are: to be asked again */

@@ -252,8 +252,8 @@ void sandbox_touch(struct sandbox *sb);
 struct sandboxes_stats {
 	size_t by_state[SANDBOX_STATE_COUNT];
 	size_t executions;
-	bool is_ready;   /* the launcher is there and recovery is over */
-	bool is_metered; /* boxes say what processor time they have used */
+	bool is_ready;                    /* the launcher is there and recovery is over */
+	bool is_metered;                  /* boxes say what processor time they have used */
 	const struct build_state *builds; /* borrowed: whether new boxes can be built */
 };
 void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret);

@@ -545,11 +545,11 @@ int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 	return n;
 }
 
-long launch_put_builds(void *data, size_t cap, const struct build_state *s)
+long launch_put_builds(void *data, size_t cap, uint32_t id, const struct build_state *s)
 {
 	struct wr w;
 
-	wire_begin(&w, data, cap, L_BUILDS, 0);
+	wire_begin(&w, data, cap, L_BUILDS, id);
 	wr_u32(&w, s->late);
 	wr_u32(&w, s->stuck);
 	wr_u64(&w, s->given_up);

@@ -230,9 +230,9 @@ struct box_usage {
 struct pool_state {
 	uint32_t ready, building, claimed, target;
 	uint64_t hits, misses;
-	uint64_t make_us;      /* to make a box, lately; 0: none was made */
-	uint64_t given_up;     /* boxes that were not built in time, so far */
-	uint32_t stuck;        /* processes of such boxes that have not ended yet */
+	uint64_t make_us;  /* to make a box, lately; 0: none was made */
+	uint64_t given_up; /* boxes that were not built in time, so far */
+	uint32_t stuck;    /* processes of such boxes that have not ended yet */
 	/* Why no box can be built at present, or what they should have preloaded is not there; "":
 	 * all is well. */
 	char why[WHY_MAX + 1];
@@ -240,9 +240,9 @@ struct pool_state {
 
 /* How the building of boxes goes, of all templates together. */
 struct build_state {
-	uint32_t late;     /* given up since one was last finished; 0: boxes can be built */
-	uint32_t stuck;    /* processes of boxes that were given up and have not ended */
-	uint64_t given_up; /* boxes that were not built in time, so far */
+	uint32_t late;         /* given up since one was last finished; 0: boxes can be built */
+	uint32_t stuck;        /* processes of boxes that were given up and have not ended */
+	uint64_t given_up;     /* boxes that were not built in time, so far */
 	char why[WHY_MAX + 1]; /* of the last one, for a person */
 };
 
@@ -309,7 +309,7 @@ long launch_put_info(void *data, size_t cap, uint32_t id, const struct launch_in
 int launch_get_info(struct rd *r, struct launch_info *ret);
 long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct pool_state *s);
 int launch_get_pool_state(struct rd *r, struct pool_state *ret);
-long launch_put_builds(void *data, size_t cap, const struct build_state *s);
+long launch_put_builds(void *data, size_t cap, uint32_t id, const struct build_state *s);
 int launch_get_builds(struct rd *r, struct build_state *ret);
 long launch_put_snapshot(void *data, size_t cap, uint32_t id, const struct snapshot_spec *s);
 int launch_get_snapshot(struct rd *r, struct snapshot_spec *ret);

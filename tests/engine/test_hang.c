@@ -26,9 +26,9 @@
 #include "provider/launcher.h"
 
 #define TEMPLATE 1u
-#define BUILD_MS 3000u   /* time enough to stop a process that is being built */
+#define BUILD_MS 3000u     /* time enough to stop a process that is being built */
 #define PATIENCE_MS 40000u /* a launcher that does not answer at all fails the test */
-#define STEPS_MAX 4000   /* of 10 ms */
+#define STEPS_MAX 4000     /* of 10 ms */
 #define PIDS_MAX 64
 #define STOCK 2u
 
@@ -291,8 +291,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_box_that_is_not_built_in_time_is_given_up_and_tried_again, start, stop),
-		cmocka_unit_test_setup_teardown(
-			what_cannot_be_killed_is_counted_until_it_has_ended, start, stop),
+		cmocka_unit_test_setup_teardown(what_cannot_be_killed_is_counted_until_it_has_ended,
+						start, stop),
 		cmocka_unit_test_setup_teardown(
 			a_parked_process_that_does_not_answer_holds_nobody_up, start, stop),
 	};

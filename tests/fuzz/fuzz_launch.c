@@ -96,6 +96,14 @@ static long again_pool_state(struct rd *r)
 	return n < 0 ? n : launch_put_pool_state(again, sizeof(again), 1, &s);
 }
 
+static long again_builds(struct rd *r)
+{
+	struct build_state s;
+	int n = launch_get_builds(r, &s);
+
+	return n < 0 ? n : launch_put_builds(again, sizeof(again), 1, &s);
+}
+
 static long again_gone(struct rd *r)
 {
 	struct box_usage u;
@@ -158,6 +166,7 @@ static const struct {
 	{ L_POOL_IS, again_pool_state }, { L_BOX_IS, again_box_info },
 	{ L_SNAPSHOT, again_snapshot },  { L_LAYER, again_layer },
 	{ L_VOLUME_MAKE, again_volume }, { L_VOLUME_IS, again_volume_info },
+	{ L_BUILDS, again_builds },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

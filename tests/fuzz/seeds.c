@@ -196,7 +196,8 @@ static int launch_seeds(struct corpus *c)
 				  { 1, 2, 3, 4 },         "no x" };
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
-	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, "no x" };
+	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, 8, 9, "no x" };
+	struct build_state builds = { 1, 2, 3, "late" };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
 
@@ -207,6 +208,7 @@ static int launch_seeds(struct corpus *c)
 	put_frame(c, "box", launch_put_box(frame, sizeof(frame), 5, &box));
 	put_frame(c, "info", launch_put_info(frame, sizeof(frame), 6, &info));
 	put_frame(c, "pool-state", launch_put_pool_state(frame, sizeof(frame), 7, &state));
+	put_frame(c, "builds", launch_put_builds(frame, sizeof(frame), 0, &builds));
 	put_frame(c, "box-is", launch_put_box_info(frame, sizeof(frame), 9, &is));
 	wire_begin(&w, frame, sizeof(frame), L_GONE, 8);
 	wr_str(&w, box.id);

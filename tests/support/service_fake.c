@@ -337,8 +337,11 @@ void sandbox_touch(struct sandbox *sb)
 
 void sandboxes_stats(const struct sandboxes *all, struct sandboxes_stats *ret)
 {
+	static const struct build_state none;
+
 	memset(ret, 0, sizeof(*ret));
 	ret->is_ready = all->is_ready;
+	ret->builds = &none;
 }
 
 static void run_pool(struct service_call *c)

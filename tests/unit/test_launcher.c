@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
@@ -348,6 +349,75 @@ static void deaths_are_told_to_whom_they_are_to_be_told(void **state)
 	assert_false(launcher_next_death(rig->launcher, id, &status, &usage));
 }
 
+/* The next request that the client has sent. */
+static struct wire_head read_request(int far)
+{
+	static uint8_t frame[WIRE_FRAME_MAX];
+	struct wire_head head = { 0 };
+	struct rd body;
+	size_t nfds = 0;
+	ssize_t n = fd_recv(far, frame, sizeof(frame), NULL, &nfds);
+
+	assert_true(n > 0);
+	assert_int_equal(wire_open(frame, (size_t)n, &head, &body), 0);
+	return head;
+}
+
+static void a_request_that_waits_too_long_fails_and_a_box_that_comes_late_is_destroyed(void **state)
+{
+	struct rig *rig = *state;
+	struct launch_spec spec = { .template_id = 1 };
+	struct heard claim = { 0 }, attach = { 0 };
+	struct wire_head first, second, last;
+	int pair[2];
+
+	assert_int_equal(launcher_claim(rig->launcher, &spec, rig_hear, &claim, NULL), 0);
+	assert_int_equal(launcher_attach(rig->launcher, BOX_ID, rig_hear, &attach, NULL), 0);
+	(void)read_request(rig->far); /* the greeting */
+	first = read_request(rig->far);
+	second = read_request(rig->far);
+	launcher_expire(rig->launcher, 600000);
+	assert_int_equal(claim.calls + attach.calls, 0);
+	launcher_expire(rig->launcher, 0);
+	launcher_expire(rig->launcher, 0);
+	assert_int_equal(claim.calls, 1);
+	assert_int_equal(claim.code, -ETIMEDOUT);
+	assert_int_equal(attach.code, -ETIMEDOUT);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	rig_say_box(rig->far, second.id, pair, 2); /* one that is somebody's: left alone */
+	rig_say_box(rig->far, first.id, pair, 2);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(claim.calls + attach.calls, 2);
+	last = read_request(rig->far);
+	assert_int_equal(last.type, L_DESTROY);
+	assert_int_equal(fd_nonblock(rig->far, true), 0);
+	assert_int_equal(recv(rig->far, &last, 1, MSG_DONTWAIT), -1);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
+static void on_builds(void *user, const struct build_state *s)
+{
+	*(struct build_state *)user = *s;
+}
+
+static void how_building_goes_is_told(void **state)
+{
+	struct rig *rig = *state;
+	struct build_state s = { 2, 1, 3, "late" }, got = { 0 };
+	uint8_t frame[512];
+
+	rig_say(rig->far, frame, launch_put_builds(frame, sizeof(frame), 0, &s), NULL, 0);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0); /* kept */
+	launcher_on_builds(rig->launcher, on_builds, &got);
+	assert_int_equal(got.late, 2);
+	s.late = 0;
+	rig_say(rig->far, frame, launch_put_builds(frame, sizeof(frame), 0, &s), NULL, 0);
+	assert_int_equal(launcher_dispatch(rig->launcher), 0);
+	assert_int_equal(got.late, 0);
+	assert_int_equal(got.given_up, 3);
+}
+
 static void a_death_of_no_box_ends_the_trust(void **state)
 {
 	struct rig *rig = *state;
@@ -434,6 +504,8 @@ int main(void)
 		CASE(deaths_are_told_to_whom_they_are_to_be_told),
 		CASE(a_death_of_no_box_ends_the_trust),
 		CASE(of_too_many_unread_deaths_the_newest_are_kept),
+		CASE(a_request_that_waits_too_long_fails_and_a_box_that_comes_late_is_destroyed),
+		CASE(how_building_goes_is_told),
 		cmocka_unit_test(no_allocation_s_failure_goes_unnoticed),
 	};
 

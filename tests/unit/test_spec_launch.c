@@ -42,7 +42,8 @@ static const struct launch_box_info box_info_example = { BOX_ID,         "web-1"
 							 LIMITS_EXAMPLE, 1,       1 };
 static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
 						 1, "not ours" };
-static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7, "no x" };
+static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7, 8, 9, "no x" };
+static const struct build_state builds_example = { 1, 2, UINT64_MAX, "late" };
 static const struct box_usage usage_example = { 1, 2, UINT64_MAX, 4, 5 };
 
 static uint8_t frame[WIRE_FRAME_MAX];
@@ -83,6 +84,7 @@ MESSAGE(box, struct launch_box, L_BOX, strlen(box_got.id))
 MESSAGE(box_info, struct launch_box_info, L_BOX_IS, strlen(box_info_got.tag))
 MESSAGE(info, struct launch_info, L_INFO, info_got.version)
 MESSAGE(pool_state, struct pool_state, L_POOL_IS, pool_state_got.ready)
+MESSAGE(builds, struct build_state, L_BUILDS, builds_got.late)
 
 static void assert_limits(const struct limits *a, const struct limits *b)
 {
@@ -144,6 +146,11 @@ static void answers_come_back_as_they_were(void **state)
 	assert_string_equal(info_got.cgroup_why, "not ours");
 	assert_int_equal(try_pool_state(&state_example), 0);
 	assert_memory_equal(&pool_state_got, &state_example, sizeof(pool_state_got));
+	assert_int_equal(try_builds(&builds_example), 0);
+	assert_int_equal(builds_got.late, 1);
+	assert_int_equal(builds_got.stuck, 2);
+	assert_true(builds_got.given_up == UINT64_MAX);
+	assert_string_equal(builds_got.why, "late");
 }
 
 static void what_is_told_of_a_box_comes_back_as_it_was(void **state)
@@ -251,6 +258,7 @@ static void cut_or_changed_frames_do_no_harm(void **state)
 	TORTURE(box_info, &box_info_example);
 	TORTURE(info, &info_example);
 	TORTURE(pool_state, &state_example);
+	TORTURE(builds, &builds_example);
 #undef TORTURE
 }
 
