@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 
 struct guard_nets;
+struct resolver;
 struct api; /* opaque */
 struct api_door;
 struct audit_log;
@@ -36,6 +37,7 @@ struct webhooks;
 
 struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
+	struct resolver *resolver; /* of names that sandboxes ask for */
 	const struct config *config;
 	unsigned conns_max; /* connections of the server; 0: no limit */
 	const struct guard_nets *closed; /* addresses that nothing may go to; NULL: none */

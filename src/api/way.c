@@ -91,6 +91,8 @@ static int open_listener(struct way *w, struct sandbox *sb, const struct egress_
 {
 	static const struct port_use_ops ops = { connected, failed, lost, listening };
 	struct egress_options o = { .loop = w->api->deps.loop,
+				    .resolver = w->api->deps.resolver,
+				    .owner = w->owner,
 				    .policy = *policy,
 				    .bytes_max = w->lasts ? UINT64_MAX : EGRESS_BYTES_MAX,
 				    .refused = refused,

@@ -57,6 +57,7 @@ struct config {
 	bool registry_allow_private;
 	bool internet, internet_allow_private; /* network.h */
 	struct config_list egress_deny;        /* httpc/guard.h */
+	struct config_list dns_servers;        /* loop/resolve.h */
 	/* an identity provider; NULL: none */
 	const char *jwt_issuer, *jwt_audience, *jwt_jwks;
 	const char *jwt_owner_claim;

@@ -81,6 +81,10 @@ static const struct setting table[] = {
 	ROW("internet_allow_private", "INTERNET_ALLOW_PRIVATE", "internet-allow-private", BOOL,
 	    internet_allow_private, .standard = "false",
 	    .help = "and this machine and its private networks, too"),
+	ROW("dns_servers", "DNS_SERVERS", "dns-servers", LIST, dns_servers, .arg = "ADDRESS,...",
+	    .standard = "",
+	    .help = "name servers for what sandboxes ask for, as 192.0.2.1 or 127.0.0.1:5353 (the "
+		    "machine's: resolv.conf)"),
 	ROW("egress_deny", "EGRESS_DENY", "egress-deny", LIST, egress_deny, .arg = "NETWORK,...",
 	    .standard = "",
 	    .help = "addresses that sandboxes and webhooks never reach, whatever else is allowed: "

@@ -34,6 +34,7 @@
 #include "e2b/e2b.h"
 #include "httpc/guard.h"
 #include "loop/loop.h"
+#include "loop/resolve.h"
 #include "mcp/server.h"
 #include "net/http.h"
 #include "net/tls.h"
@@ -67,6 +68,7 @@ struct app {
 	struct launcher_source source;
 	struct tls *tls;
 	struct guard_nets closed; /* addresses that nothing may go to */
+	struct resolver *resolver;
 	struct loop *loop;
 	struct loop_signal *signals[SIGNAL_COUNT];
 	struct metrics *metrics;
@@ -467,6 +469,7 @@ static int open_server(struct app *a, struct err *err)
 				 .config = c,
 				 .conns_max = descriptors_for_clients(c->max_connections),
 				 .closed = &a->closed,
+				 .resolver = a->resolver,
 				 .sandboxes = a->sandboxes,
 				 .store = &a->store,
 				 .keys = a->keys,
@@ -589,6 +592,20 @@ static int start_machinery(struct app *a, struct err *err)
 	return machinery_start(a->loop, &a->source, &s, &machinery_ops, a, &a->machinery, err);
 }
 
+static int open_resolver(struct app *a, struct err *err)
+{
+	const struct config_list *list = &a->config->dns_servers;
+	_cleanup_(buf_done) struct buf servers = { 0 };
+
+	for (size_t i = 0; i < list->len; i++)
+		if (buf_printf(&servers, "%s%s", i > 0 ? "," : "", list->items[i]) < 0)
+			return err_sys(err, ENOMEM, "resolver");
+	return resolver_create(
+		a->loop,
+		&(struct resolve_options){ .servers = list->len > 0 ? buf_str(&servers) : NULL },
+		&a->resolver, err);
+}
+
 static int open_loop(struct app *a, struct err *err)
 {
 	int r = loop_create(&a->loop, err);
@@ -598,13 +615,14 @@ static int open_loop(struct app *a, struct err *err)
 	if (r < 0)
 		return err_code(err) ? r : err_sys(err, r, "signals");
 	a->metrics = metrics_create();
-	return a->metrics ? 0 : err_sys(err, ENOMEM, "metrics");
+	return a->metrics ? open_resolver(a, err) : err_sys(err, ENOMEM, "metrics");
 }
 
 static void close_all(struct app *a)
 {
 	http_server_close(a->server);
 	a->api = api_free(a->api);
+	a->resolver = resolver_free(a->resolver); /* behind all that asks it */
 	toolset_close(&a->toolset);
 	a->machinery = machinery_stop(a->machinery);
 	telling_close_webhooks(&a->telling);

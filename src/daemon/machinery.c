@@ -58,7 +58,7 @@ static int define(const struct machinery *m, struct launcher *l, const struct te
 	return r < 0 ? r : launcher_pool_sync(l, &p, err);
 }
 
-/* On a worker thread. */
+/* On a thread of its own: it never waits behind what tenants have asked for. */
 static void make(void *user)
 {
 	struct machinery *m = user;
@@ -90,7 +90,7 @@ static void start(void *user)
 
 	if (m->is_working || m->is_stopping)
 		return;
-	m->is_working = loop_work(m->loop, make, made, m) == 0;
+	m->is_working = loop_work_alone(m->loop, make, made, m) == 0;
 	if (!m->is_working)
 		loop_timer_start(m->retry, RETRY_MS, 0);
 }

@@ -1,7 +1,6 @@
 #include "egress/proxy.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,6 +13,7 @@
 #include "base/list.h"
 #include "base/str.h"
 #include "loop/loop.h"
+#include "loop/resolve.h"
 #include "net/http.h"
 #include "net/http1.h"
 #include "net/sock.h"
@@ -43,23 +43,14 @@ enum trip_state {
 	TRIP_OVER, /* what is left to say is being sent */
 };
 
-/* A name on its way: it outlives a trip that is given up. */
-struct lookup {
-	struct trip *trip; /* NULL: nobody waits */
-	char host[POLICY_HOST_MAX + 1];
-	char port[6];
-	struct addrinfo *found; /* owned */
-	int code;
-};
-
 struct trip {
 	struct list node;
-	struct egress *e;     /* borrowed */
-	struct sock *inner;   /* owned: the program's */
-	struct sock *outer;   /* owned: the registry's; NULL: none yet */
-	struct http1 *parser; /* owned */
-	struct lookup *lookup;
-	struct loop_io *io; /* owned, with fd: while it connects */
+	struct egress *e;       /* borrowed */
+	struct sock *inner;     /* owned: the program's */
+	struct sock *outer;     /* owned: the registry's; NULL: none yet */
+	struct http1 *parser;   /* owned */
+	struct resolve *lookup; /* owned: while it resolves */
+	struct loop_io *io;     /* owned, with fd: while it connects */
 	int fd;
 	enum trip_state state;
 	bool is_connect;
@@ -74,7 +65,7 @@ struct trip {
 static void trip_free(struct trip *t)
 {
 	if (t->lookup)
-		t->lookup->trip = NULL;
+		resolve_cancel(t->lookup);
 	t->io = loop_io_free(t->io);
 	t->fd = fd_close(t->fd);
 	t->inner = sock_free(t->inner);
@@ -201,12 +192,16 @@ static void on_connected(void *user, unsigned events)
 	answer(t, 502, "the host cannot be reached");
 }
 
-static void dial(struct trip *t, const struct addrinfo *a)
+static void dial(struct trip *t, const union resolve_address *a)
 {
 	int r;
 
-	t->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	r = t->fd < 0 ? -errno : connect(t->fd, a->ai_addr, a->ai_addrlen) < 0 ? -errno : 0;
+	t->fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	r = t->fd < 0 ? -errno
+	    : connect(t->fd, &a->any, a->any.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6)) <
+			    0
+		    ? -errno
+		    : 0;
 	if (r < 0 && r != -EINPROGRESS)
 		return answer(t, 502, "the host cannot be reached");
 	t->state = TRIP_CONNECTING;
@@ -217,56 +212,37 @@ static void dial(struct trip *t, const struct addrinfo *a)
 		answer(t, 502, "no memory for the connection");
 }
 
-static void run_lookup(void *user)
-{
-	struct lookup *l = user;
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-
-	l->code = getaddrinfo(l->host, l->port, &hints, &l->found);
-}
-
 /* The first address that may be gone to. What a name says is worth nothing: its address counts. */
-static void on_found(void *user)
+static void on_found(void *user, int code, const union resolve_address *a, size_t n)
 {
-	struct lookup *l = user;
-	struct trip *t = l->trip;
-	const struct addrinfo *a = l->code == 0 ? l->found : NULL;
+	struct trip *t = user;
+	size_t i = 0;
 
-	if (t) {
-		t->lookup = NULL;
-		while (a && !policy_allows_address(&t->e->o.policy, t->host, a->ai_addr))
-			a = a->ai_next;
-		if (l->code != 0)
-			answer(t, 502, "the host's name is not known");
-		else if (!a)
-			refuse(t, t->e->o.policy.rules
-					  ? "this host may not be reached from here"
-					  : "the registry's address is not of the public internet");
-		else
-			dial(t, a);
-	}
-	if (l->found)
-		freeaddrinfo(l->found);
-	free(l);
+	t->lookup = NULL;
+	while (i < n && !policy_allows_address(&t->e->o.policy, t->host, &a[i].any))
+		i++;
+	if (code == -ETIMEDOUT)
+		answer(t, 504, "the host's name was not found in time");
+	else if (code < 0)
+		answer(t, 502, "the host's name is not known");
+	else if (i == n)
+		refuse(t, t->e->o.policy.rules
+				  ? "this host may not be reached from here"
+				  : "the registry's address is not of the public internet");
+	else
+		dial(t, &a[i]);
 }
 
 static void look_up(struct trip *t)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
+	const struct egress_options *o = &t->e->o;
+	struct err err = { 0 };
 
 	t->state = TRIP_RESOLVING;
 	sock_pause(t->inner, true);
-	if (l) {
-		l->trip = t;
-		memcpy(l->host, t->host, sizeof(l->host));
-		(void)str_format(l->port, sizeof(l->port), "%u", t->port);
-		t->lookup = l;
-		if (loop_work(t->e->o.loop, run_lookup, on_found, l) == 0)
-			return;
-		t->lookup = NULL;
-		free(l);
-	}
-	answer(t, 503, "no memory for the connection");
+	if (resolver_ask(o->resolver, o->owner ? o->owner : "", t->host, t->port, on_found, t,
+			 &t->lookup, &err) < 0)
+		answer(t, 503, err.text);
 }
 
 /* ---- the request ---- */

@@ -8,6 +8,7 @@
 struct egress; /* opaque */
 struct err;
 struct loop;
+struct resolver;
 
 #define EGRESS_CONNS_MAX 32u                 /* at once */
 #define EGRESS_BYTES_MAX ((uint64_t)4 << 30) /* both ways, of all connections */
@@ -15,6 +16,8 @@ struct loop;
 
 struct egress_options { /* copied */
 	struct loop *loop;
+	struct resolver *resolver; /* borrowed */
+	const char *owner;         /* borrowed: whose lookups count together; NULL: nobody's */
 	struct egress_policy policy;
 	uint64_t bytes_max; /* EGRESS_BYTES_MAX, or fewer; 0: not one passes */
 	/* May be NULL: somebody asked for what is not allowed. Texts are borrowed. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <uv.h>
 
@@ -148,5 +149,57 @@ int loop_work(struct loop *l, void (*run)(void *user), void (*done)(void *user),
 	r = uv_queue_work(&l->uv, &w->uv, on_work, on_work_done);
 	if (r < 0)
 		free(w);
+	return r;
+}
+
+/* Work with a thread of its own. */
+struct alone {
+	uv_async_t uv;
+	pthread_t thread;
+	void (*run)(void *user);
+	void (*done)(void *user);
+	void *user;
+};
+
+static void *run_alone(void *arg)
+{
+	struct alone *w = arg;
+
+	w->run(w->user);
+	(void)uv_async_send(&w->uv);
+	return NULL;
+}
+
+static void on_alone_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void on_alone_done(uv_async_t *uv)
+{
+	struct alone *w = uv->data;
+
+	(void)pthread_join(w->thread, NULL); /* it has nothing more to do */
+	w->done(w->user);
+	uv_close((uv_handle_t *)uv, on_alone_closed);
+}
+
+int loop_work_alone(struct loop *l, void (*run)(void *user), void (*done)(void *user), void *user)
+{
+	struct alone *w = malloc(sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct alone){ .run = run, .done = done, .user = user };
+	w->uv.data = w;
+	r = uv_async_init(&l->uv, &w->uv, on_alone_done);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
+	r = -pthread_create(&w->thread, NULL, run_alone, w);
+	if (r < 0)
+		uv_close((uv_handle_t *)&w->uv, on_alone_closed);
 	return r;
 }

@@ -47,6 +47,10 @@ struct loop_io *loop_io_free(struct loop_io *io);
 /* run() on a thread of the pool, then done() on the loop: always both, in this order. -ENOMEM. */
 int loop_work(struct loop *l, void (*run)(void *user), void (*done)(void *user), void *user);
 
+/* The same on a thread of its own: what must not wait behind the work of others, and may take as
+ * long as it likes. -EAGAIN: there can be no more threads now. */
+int loop_work_alone(struct loop *l, void (*run)(void *user), void (*done)(void *user), void *user);
+
 /* A call from another thread: any number of sends before the loop comes round is one call. */
 struct loop_wake;
 int loop_wake_create(struct loop *l, void (*woken)(void *user), void *user, struct loop_wake **ret);

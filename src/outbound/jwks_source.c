@@ -182,7 +182,7 @@ static int read_file(struct jwks_source *s)
 	x->changed = s->changed;
 	x->size = s->size;
 	if (x->path)
-		r = loop_work(s->loop, read_run, read_done, x);
+		r = loop_work_alone(s->loop, read_run, read_done, x);
 	if (r < 0) {
 		read_free(x);
 		return r;

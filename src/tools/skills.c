@@ -135,7 +135,7 @@ static void fire(void *user)
 	if (s->scan)
 		return; /* its end looks at its own watch */
 	s->scan = scan_create(s);
-	if (s->scan && loop_work(s->loop, scan_run, scan_done, s->scan) == 0)
+	if (s->scan && loop_work_alone(s->loop, scan_run, scan_done, s->scan) == 0)
 		return;
 	s->scan = scan_free(s->scan);
 	look_again(s, AGAIN_MS);

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "egress/rules.h"
 #include "httpc/guard.h"
+#include "loop/resolve.h"
 #include "net_rig.h"
 #include "own_net.h"
 
@@ -23,6 +24,7 @@ static bool has_own_net; /* set once, before the tests */
 struct rig {
 	struct net_rig net;
 	struct egress *egress;
+	struct resolver *resolver;
 	char connect[80]; /* what asks for the registry */
 	int listener;
 };
@@ -52,6 +54,8 @@ static int setup(void **state)
 	(void)str_format(g.connect, sizeof(g.connect),
 			 "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: a\r\n\r\n", ntohs(at.sin_port));
 	o.loop = g.net.loop;
+	assert_int_equal(resolver_create(g.net.loop, NULL, &g.resolver, &err), 0);
+	o.resolver = g.resolver;
 	assert_int_equal(policy_allow_url(&o.policy, url, &err), 0);
 	assert_int_equal(egress_create(&o, &g.egress, &err), 0);
 	*state = &g;
@@ -63,6 +67,7 @@ static int teardown(void **state)
 	struct rig *g = *state;
 
 	g->egress = egress_free(g->egress);
+	g->resolver = resolver_free(g->resolver);
 	(void)close(g->listener);
 	net_rig_close(&g->net);
 	return 0;
@@ -150,7 +155,10 @@ static void try_own(struct rig *g, const struct egress_policy *policy, const cha
 {
 	struct sockaddr_in at = { .sin_family = AF_INET };
 	socklen_t size = sizeof(at);
-	struct egress_options o = { .loop = g->net.loop, .policy = *policy, .bytes_max = 1000 };
+	struct egress_options o = { .loop = g->net.loop,
+				    .resolver = g->resolver,
+				    .policy = *policy,
+				    .bytes_max = 1000 };
 	struct net_client program;
 	char line[120];
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

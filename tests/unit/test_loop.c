@@ -224,6 +224,67 @@ static void work_under_way_is_waited_for_when_the_loop_is_freed(void **state)
 	assert_int_equal(g->order, 7);
 }
 
+/* ---- work behind work ---- */
+
+struct queue {
+	struct rig *rig;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool is_open; /* those that take all threads of the pool may end */
+	unsigned ended;
+	bool is_done;
+};
+
+static void take_thread(void *user)
+{
+	struct queue *q = user;
+
+	(void)pthread_mutex_lock(&q->lock);
+	while (!q->is_open)
+		(void)pthread_cond_wait(&q->change, &q->lock);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+static void count_end(void *user)
+{
+	((struct queue *)user)->ended++;
+}
+
+static void do_nothing(void *user)
+{
+	(void)user;
+}
+
+static void open_queue(void *user)
+{
+	struct queue *q = user;
+
+	assert_int_equal(q->ended, 0); /* nothing of the pool was waited for */
+	q->is_done = true;
+	(void)pthread_mutex_lock(&q->lock);
+	q->is_open = true;
+	(void)pthread_cond_broadcast(&q->change);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+static void work_with_a_thread_of_its_own_waits_for_no_other(void **state)
+{
+	struct rig *g = *state;
+	struct queue q = { .rig = g,
+			   .lock = PTHREAD_MUTEX_INITIALIZER,
+			   .change = PTHREAD_COND_INITIALIZER };
+
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(loop_work(g->loop, take_thread, count_end, &q), 0);
+	assert_int_equal(loop_work_alone(g->loop, do_nothing, open_queue, &q), 0);
+	loop_run(g->loop);
+	assert_true(q.is_done);
+	assert_int_equal(q.ended, 64);
+	assert_int_equal(loop_work_alone(g->loop, note_thread, check_done, g), 0);
+	g->loop = loop_free(g->loop); /* it is waited for */
+	assert_int_equal(g->order, 7);
+}
+
 static void *send_many(void *arg)
 {
 	struct rig *g = arg;
@@ -389,6 +450,7 @@ int main(void)
 		T(a_file_cannot_be_watched),
 		T(work_runs_on_another_thread_and_ends_on_the_loop),
 		T(work_under_way_is_waited_for_when_the_loop_is_freed),
+		T(work_with_a_thread_of_its_own_waits_for_no_other),
 		T(another_thread_wakes_the_loop),
 		T(a_signal_is_a_call_on_the_loop),
 		T(a_signal_that_cannot_be_caught_is_refused),
