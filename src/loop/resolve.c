@@ -1,6 +1,7 @@
 #include "loop/resolve.h"
 
 #include <ares.h>
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -265,6 +266,24 @@ static void take_addresses(struct resolve *q, const struct ares_addrinfo *found)
 	}
 }
 
+/* An address in place of a name. Not left to c-ares: that of Debian 12 asks servers for it. */
+static bool take_literal(struct resolve *q, const char *host)
+{
+	union resolve_address *a = &q->addresses[0];
+
+	if (inet_pton(AF_INET, host, &a->v4.sin_addr) == 1) {
+		a->v4.sin_family = AF_INET;
+		a->v4.sin_port = htons(q->port);
+	} else if (inet_pton(AF_INET6, host, &a->v6.sin6_addr) == 1) {
+		a->v6.sin6_family = AF_INET6;
+		a->v6.sin6_port = htons(q->port);
+	} else {
+		return false;
+	}
+	q->n = 1;
+	return true;
+}
+
 static int code_of(int status, size_t n)
 {
 	switch (status) {
@@ -349,10 +368,14 @@ int resolver_ask(struct resolver *r, const char *owner, const char *host, uint16
 	list_push_back(&r->lookups, &q->node);
 	r->count++;
 	loop_timer_start(q->deadline, r->timeout_ms, 0);
+	*ret = q;
+	if (take_literal(q, host)) {
+		post(q, 0);
+		return 0;
+	}
 	q->is_asked = true;
 	ares_getaddrinfo(r->channel, host, NULL, &hints, on_found, q); /* may call back in it */
 	set_timer(r);
-	*ret = q;
 	return 0;
 }
 

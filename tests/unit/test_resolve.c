@@ -93,6 +93,7 @@ static void addresses_and_names_of_the_machine_need_no_server(void **state)
 	static const char *const hosts[] = { "192.0.2.7", "localhost" };
 	static const char *const addresses[] = { "192.0.2.7", "127.0.0.1" };
 	struct rig *r = *state;
+	char question;
 
 	for (size_t i = 0; i < 2; i++) {
 		struct heard h = { 0 };
@@ -110,6 +111,7 @@ static void addresses_and_names_of_the_machine_need_no_server(void **state)
 		assert_int_equal(h.first.v4.sin_addr.s_addr, want.s_addr);
 		assert_int_equal(ntohs(h.first.v4.sin_port), 443);
 	}
+	assert_int_equal(recv(r->server, &question, 1, MSG_DONTWAIT), -1);
 }
 
 static void a_server_that_says_nothing_does_not_hold_a_lookup_for_ever(void **state)
@@ -180,7 +182,8 @@ static void deny_next(struct rig *r)
 	struct sockaddr_in from;
 	socklen_t size = sizeof(from);
 	uint8_t m[512];
-	ssize_t n = recvfrom(r->server, m, sizeof(m), MSG_DONTWAIT, (struct sockaddr *)&from, &size);
+	ssize_t n =
+		recvfrom(r->server, m, sizeof(m), MSG_DONTWAIT, (struct sockaddr *)&from, &size);
 
 	if (n < 12)
 		return;
