@@ -22,12 +22,14 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "crypto/secret.h"
+#include "daemon/confine.h"
 #include "daemon/descriptors.h"
 #include "daemon/first_key.h"
 #include "daemon/greet.h"
 #include "daemon/machinery.h"
 #include "daemon/own_secret.h"
 #include "daemon/servers_open.h"
+#include "daemon/starter.h"
 #include "daemon/telling.h"
 #include "daemon/toolset.h"
 #include "daemon/users_load.h"
@@ -63,7 +65,8 @@ struct app {
 	int files_fd; /* directory of archives for builds */
 	char data_path[4096];
 	struct keeper_client keeper;
-	bool has_keeper;
+	bool has_keeper, is_root;
+	struct starter starter;
 	struct launcher_options launcher;
 	struct launcher_source source;
 	struct tls *tls;
@@ -121,8 +124,9 @@ static int open_dirs(struct app *a, const struct account *account, struct err *e
 	return r;
 }
 
-/* From root to nobody in particular. The parent process stays behind as the keeper. */
-static int lose_privilege(struct app *a, const struct account *account, struct err *err)
+/* The parent process stays behind as the keeper, and another one for tool servers: both may do what
+ * we may not any more. */
+static int start_helpers(struct app *a, const struct account *account, struct err *err)
 {
 	int r = keeper_start(&a->launcher, &a->keeper, err);
 
@@ -131,15 +135,37 @@ static int lose_privilege(struct app *a, const struct account *account, struct e
 	a->has_keeper = true;
 	a->dirs.boxes_fd = a->launcher.state_fd = -1; /* the keeper's now */
 	a->source = keeper_source(&a->keeper);
+	return starter_start(&a->servers_json, a->is_root ? account : NULL, &a->starter, err);
+}
+
+/* From root to nobody in particular. */
+static int drop_root(const struct app *a, const struct confinement *c,
+		     const struct account *account, struct err *err)
+{
+	struct err why = { 0 };
+	int r = confine_apart(c, &why);
+
+	if (r < 0 && r != -EPERM)
+		return err_set(err, -r, "%s", why.text);
+	if (r < 0) /* in some containers not even root may */
+		log_warn("daemon", "%s", why.text);
 	r = privilege_drop(account, err);
-	if (r == 0)
-		r = keeper_tie(&a->keeper, err);
 	if (r == 0 && access(a->data_path, R_OK | W_OK | X_OK) < 0)
 		return err_set(err, EACCES,
 			       "'%s' cannot be reached by the account '%s': choose a --state-dir "
 			       "whose parents others may enter",
 			       a->data_path, account->name);
 	return r;
+}
+
+static int lose_privilege(struct app *a, const struct confinement *c, const struct account *account,
+			  struct err *err)
+{
+	int r = start_helpers(a, account, err);
+
+	if (r == 0)
+		r = a->is_root ? drop_root(a, c, account, err) : privilege_seal(err);
+	return r < 0 ? r : keeper_tie(&a->keeper, err);
 }
 
 /* A directory below the data's, made if it is not there. */
@@ -154,9 +180,11 @@ static int open_below(const struct app *a, const char *name, int *ret, struct er
 static int settle(struct app *a, struct err *err)
 {
 	struct account account = { .uid = geteuid(), .gid = getegid() };
-	bool is_root = account.uid == 0;
-	int r = is_root ? privilege_find_account(a->config->user, &account, err) : 0;
+	_cleanup_(confinement_done) struct confinement limits = { 0 };
+	int r;
 
+	a->is_root = account.uid == 0;
+	r = a->is_root ? privilege_find_account(a->config->user, &account, err) : 0;
 	descriptors_raise();
 	if (r == 0)
 		r = open_dirs(a, &account, err);
@@ -164,17 +192,17 @@ static int settle(struct app *a, struct err *err)
 		r = open_tls(a, err);
 	if (r == 0)
 		r = servers_read(a->config, &a->servers_json, err);
-	if (r < 0)
-		return r;
-	if (is_root)
-		r = lose_privilege(a, &account, err);
-	else
-		a->source = launcher_source_direct(&a->launcher);
+	if (r == 0)
+		r = confinement_init(&limits, a->config, a->data_path, &a->servers_json, err);
+	if (r == 0)
+		r = lose_privilege(a, &limits, &account, err);
 	if (r == 0)
 		r = open_below(a, SPOOL, &a->spool_fd, err);
 	if (r == 0)
 		r = open_below(a, FILES, &a->files_fd, err);
-	return r < 0 ? r : own_secret_open(a->dirs.data_fd, &a->secret, err);
+	if (r == 0)
+		r = own_secret_open(a->dirs.data_fd, &a->secret, err);
+	return r < 0 ? r : confine_self(&limits, err);
 }
 
 /* ---- the end ---- */
@@ -426,7 +454,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .image_bytes = c->image_max_bytes,
 			      .agent_grant =
 				      c->mcp_servers_file && c->mcp_code_mode ? "true" : NULL,
-			      .is_rootless = !a->has_keeper },
+			      .is_rootless = !a->is_root },
 	};
 
 	return sandboxes_create(&deps, &a->sandboxes, err);
@@ -444,7 +472,8 @@ static int open_toolset(struct app *a, struct err *err)
 				     .events = a->telling.events,
 				     .audit = a->telling.audit,
 				     .metrics = a->metrics,
-				     .servers_json = &a->servers_json };
+				     .servers_json = &a->servers_json,
+				     .spawner = starter_spawner(&a->starter) };
 
 	return toolset_open(&a->toolset, &deps, err);
 }
@@ -641,6 +670,7 @@ static void close_all(struct app *a)
 	a->loop = loop_free(a->loop);
 	a->metrics = metrics_free(a->metrics);
 	a->tls = tls_free(a->tls);
+	starter_done(&a->starter);
 	if (a->has_keeper)
 		keeper_client_done(&a->keeper);
 	machine_gauge_close(&a->gauge);
@@ -662,6 +692,7 @@ int app_serve_with(const struct config *c, const struct app_extras *extras, stru
 			 .gauge = machine_gauge_open(),
 			 .spool_fd = -1,
 			 .files_fd = -1,
+			 .starter = { -1 },
 			 .dirs = { -1, -1, -1 } };
 	int (*const steps[])(struct app *, struct err *) = {
 		settle,         open_loop,     open_store,   open_keys,   open_telling,

@@ -1,24 +1,18 @@
 #include "daemon/servers_open.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "daemon/starter.h"
 #include "mcpc/servers.h"
 
 int servers_read(const struct config *c, struct buf *ret, struct err *err)
 {
 	return c->mcp_servers_file ? config_read_file(c->mcp_servers_file, ret, err) : 0;
-}
-
-static const char *variable(void *user, const char *name)
-{
-	(void)user;
-	return getenv(name);
 }
 
 static void tell(void *user, const struct mcpc_server_info *i)
@@ -42,7 +36,7 @@ int servers_open(const struct config *c, const struct mcpc_servers_deps *deps, s
 	all.life_ms = c->sandbox_timeout_max_ms;
 	all.timeout_ms = c->mcp_call_timeout_ms;
 	all.approval_ms = c->mcp_approval_timeout_ms;
-	all.variable = variable;
+	all.variable = starter_variable;
 	r = mcpc_servers_create(&all, buf_str(json), json->len, ret, &why);
 	if (json->data)
 		explicit_bzero(json->data, json->len);

@@ -25,6 +25,7 @@ static int open_servers(struct toolset *t, const struct toolset_deps *deps, stru
 						   .events = deps->events,
 						   .audit = deps->audit,
 						   .metrics = deps->metrics,
+						   .spawner = deps->spawner,
 						   .version = HOLT_VERSION };
 
 	return servers_open(deps->config, &servers, deps->servers_json, &t->servers, err);

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "mcpc/stdio_spawn.h"
+
 struct api;
 struct api_door;
 struct bridges;
@@ -42,7 +44,8 @@ struct toolset_deps { /* borrowed */
 	struct events *events;
 	struct audit_log *audit;
 	struct metrics *metrics;
-	struct buf *servers_json; /* of others' servers; wiped */
+	struct buf *servers_json;     /* of others' servers; wiped */
+	struct stdio_spawner spawner; /* of those on this machine */
 };
 
 struct toolset { /* owned; zeroed is closed */

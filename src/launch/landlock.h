@@ -7,8 +7,7 @@
 
 struct err;
 
-uint32_t landlock_abi(void); /* 0: the kernel has none */
-/* Confines the calling process and all it starts. Needs no-new-privs. The root must be the box's.
- * `writable_root`: the whole tree may be written to, or, unless that is "", only `paths` of it, as
- * in struct template_spec. */
+/* Confines the calling process and all it starts; abi: landlock_abi(). Needs no-new-privs. The root
+ * must be the box's. `writable_root`: the whole tree may be written to, or, unless that is "", only
+ * `paths` of it, as in struct template_spec. */
 int landlock_apply(uint32_t abi, bool writable_root, const char *paths, struct err *err);

@@ -20,6 +20,8 @@ struct server_row;
 
 #define AUTH_ROW_FILE_MAX (16u << 10) /* bytes of a file with a secret */
 
+extern const char *const auth_row_files[]; /* fields that name a file; ended by NULL */
+
 /* row->auth must be there. Files are read here and now: at the start, small, and the operator's.
  * -EINVAL: "auth.issuer: why". What was kept of it is taken up again. */
 int mcpc_auth_from_row(const struct server_row *row, const struct mcpc_servers_deps *deps,

@@ -85,6 +85,7 @@ int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, 
 	list_init(&all->approvals);
 	stdio_yard_init(&all->yard, deps->loop, deps->sandboxes);
 	all->yard.life_ms = deps->life_ms;
+	all->yard.spawner = deps->spawner;
 	loop_task_init(&all->stopped_soon, tell_stopped, all);
 	all->arena = arena_create(ARENA_MAX);
 	r = all->arena ? 0 : err_sys(err, ENOMEM, "servers");
@@ -93,6 +94,23 @@ int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, 
 	if (r == 0)
 		*ret = TAKE(all);
 	return r;
+}
+
+void mcpc_servers_files(const char *json, size_t n, void (*fn)(void *user, const char *path),
+			void *user)
+{
+	struct jv_doc *doc = NULL;
+
+	if (jv_parse(json, n, MCPC_SERVERS_JSON_MAX, &doc, NULL) < 0)
+		return;
+	JV_FOREACH (jv_get(jv_root(doc), "mcpServers"), it) {
+		struct jv auth = jv_get(it.value, "auth");
+
+		for (size_t i = 0; auth_row_files[i]; i++)
+			if (jv_text(jv_get(auth, auth_row_files[i])))
+				fn(user, jv_text(jv_get(auth, auth_row_files[i])));
+	}
+	(void)jv_free(doc);
 }
 
 void mcpc_servers_set_way(struct mcpc_servers *all, const struct stdio_way *way)

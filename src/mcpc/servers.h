@@ -14,6 +14,7 @@
 #include "base/id.h"
 #include "base/list.h"
 #include "mcpc/mcpc.h"
+#include "mcpc/stdio_spawn.h"
 #include "json/jv.h"
 
 struct audit_log;
@@ -52,12 +53,18 @@ struct mcpc_servers_deps { /* all borrowed, outlive the servers */
 	/* What ${NAME} stands for; NULL: nothing. */
 	const char *(*variable)(void *user, const char *name);
 	void *user;
+	struct stdio_spawner
+		spawner; /* of servers on this machine; zeroed: they are our children */
 };
 
 /* json: {"mcpServers": {...}}; NULL: there are none. -EINVAL, -E2BIG: it is no such thing. A server
  * whose row is wrong is there and says so. */
 int mcpc_servers_create(const struct mcpc_servers_deps *deps, const char *json, size_t n,
 			struct mcpc_servers **ret, struct err *err);
+/* The files that the configuration names and that are read while it is in force. What is no such
+ * configuration has none. */
+void mcpc_servers_files(const char *json, size_t n, void (*fn)(void *user, const char *path),
+			void *user);
 /* Who leads out of servers' sandboxes (stdio.h); before the start. */
 struct stdio_way;
 void mcpc_servers_set_way(struct mcpc_servers *all, const struct stdio_way *way);

@@ -243,21 +243,8 @@ static int open_process(struct server *s, struct mcpc_transport **ret, struct er
 {
 	const struct server_row *row = &s->row;
 	const char *argv[SERVER_ARGS_MAX + 1];
-	struct stdio_spec spec = { .name = row->name,
-				   .argv = argv,
-				   .argc = row->args.len + 1,
-				   .env = row->env,
-				   .cwd = row->cwd,
-				   .owner = row->owner,
-				   .template = row->template,
-				   .snapshot = row->snapshot,
-				   .limits = row->limits,
-				   .volumes = row->volumes,
-				   .network = row->network };
+	struct stdio_spec spec = server_row_spec(row, argv);
 
-	argv[0] = row->command;
-	for (size_t i = 0; i < row->args.len; i++)
-		argv[i + 1] = row->args.items[i];
 	return row->is_on_host ? stdio_host_open(&s->all->yard, &spec, ret, err)
 			       : stdio_box_open(&s->all->yard, &spec, ret, err);
 }

@@ -448,3 +448,22 @@ enum mcpc_policy server_row_policy(const struct server_row *row, const char *too
 		return MCPC_ASK;
 	return g->allow.len == 0 || is_among(&g->allow, tool) ? MCPC_ALLOW : MCPC_DENY;
 }
+
+struct stdio_spec server_row_spec(const struct server_row *row,
+				  const char *argv[SERVER_ARGS_MAX + 1])
+{
+	argv[0] = row->command;
+	for (size_t i = 0; i < row->args.len; i++)
+		argv[i + 1] = row->args.items[i];
+	return (struct stdio_spec){ .name = row->name,
+				    .argv = argv,
+				    .argc = row->args.len + 1,
+				    .env = row->env,
+				    .cwd = row->cwd,
+				    .owner = row->owner,
+				    .template = row->template,
+				    .snapshot = row->snapshot,
+				    .limits = row->limits,
+				    .volumes = row->volumes,
+				    .network = row->network };
+}

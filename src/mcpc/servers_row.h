@@ -56,6 +56,9 @@ struct server_row { /* all of it in the arena */
  * any case, and is_disabled where it could be read. */
 int server_row_read(struct str name, struct jv v, const struct mcpc_servers_deps *deps,
 		    struct arena *a, struct server_row *ret, struct err *err);
+/* What is started of a row that has a command; all of it borrowed, also argv. */
+struct stdio_spec server_row_spec(const struct server_row *row,
+				  const char *argv[SERVER_ARGS_MAX + 1]);
 /* What the row says of a tool: deny comes before ask, and ask before allow; where something is
  * allowed by name, the rest is not. */
 enum mcpc_policy server_row_policy(const struct server_row *row, const char *tool);

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "mcpc/mcpc.h"
+#include "mcpc/stdio_spawn.h"
 #include "sandbox/volume.h"
 #include "spec/launch.h"
 #include "json/jv_decode.h"
@@ -43,6 +44,7 @@ struct stdio_yard {
 	uint64_t life_ms;            /* that a sandbox is given, again and again; 0: a day */
 	uint64_t grace_ms;           /* 0: STDIO_GRACE_MS */
 	struct stdio_way way;
+	struct stdio_spawner spawner; /* of programs of this machine */
 	struct list all;           /* struct stdio: those that live or are ending */
 	void (*empty)(void *user); /* NULL, or: called once when the last has ended */
 	void *user;

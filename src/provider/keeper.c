@@ -220,8 +220,8 @@ static void fill_signals(sigset_t *set)
 	(void)sigaddset(set, SIGHUP);
 }
 
-/* The parent from here to its end. It is root and stays it, so it holds and does next to nothing.
- */
+/* The parent from here to its end. It is nearly always root and stays it, so it holds and does next
+ * to nothing. */
 static _Noreturn void be_keeper(const struct launcher_options *o, int sock, int state, pid_t daemon)
 {
 	struct keeper k = { .options = o, .sock = sock, .daemon = daemon };

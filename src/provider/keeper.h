@@ -1,8 +1,8 @@
-/* How a daemon without privilege gets a launcher with privilege. `holt serve` started as root
- * forks: the parent stays root and becomes the keeper, the child becomes the daemon. The keeper
- * does nothing but start launchers when its child asks, one at a time, pass signals on, and end
- * when the child does. Started by an ordinary user there is no keeper: the daemon is the launcher's
- * parent. Both are a struct launcher_source to whoever needs a launcher. */
+/* How a daemon that may start nothing gets a launcher. `holt serve` forks: the parent stays what it
+ * is, root or an ordinary user, and becomes the keeper, the child becomes the daemon, gives up its
+ * privilege and is confined. The keeper does nothing but start launchers when its child asks, one
+ * at a time, pass signals on, and end when the child does. To whoever needs a launcher it is a
+ * struct launcher_source. */
 #pragma once
 
 #include <stdint.h>
@@ -55,5 +55,3 @@ int keeper_tie(const struct keeper_client *k, struct err *err);
 int keeper_launcher(struct keeper_client *k, int *ret_sock, pid_t *ret_pid, struct err *err);
 
 struct launcher_source keeper_source(struct keeper_client *k);
-/* The twin without privilege: launchers are our own children. The options are borrowed. */
-struct launcher_source launcher_source_direct(struct launcher_options *o);

@@ -103,13 +103,3 @@ struct launcher_source keeper_source(struct keeper_client *k)
 {
 	return (struct launcher_source){ get_from_keeper, k };
 }
-
-static int get_directly(void *self, int *ret_sock, pid_t *ret_pid, struct err *err)
-{
-	return launcher_spawn(self, ret_sock, ret_pid, err);
-}
-
-struct launcher_source launcher_source_direct(struct launcher_options *o)
-{
-	return (struct launcher_source){ get_directly, o };
-}

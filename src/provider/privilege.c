@@ -101,26 +101,34 @@ static bool is_dropped(const struct account *a)
 	       prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
+int privilege_seal(struct err *err)
+{
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	empty_bounding_set();
+	if (set_no_capabilities() < 0 || has_capabilities())
+		return err_sys(err, errno, "give up the capabilities");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(err, errno, "no new privileges");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(err, errno, "not dumpable");
+	return 0;
+}
+
 int privilege_drop(const struct account *a, struct err *err)
 {
 	if (geteuid() != 0)
 		return err_set(err, EPERM, "only root can become user '%s'", a->name);
 	if (a->uid == 0 || a->gid == 0)
 		return err_set(err, EINVAL, "user '%s' is root, or of its group", a->name);
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	empty_bounding_set();
+	empty_bounding_set(); /* while we may */
 	if (setgroups(0, NULL) < 0)
 		die("give up the groups");
 	if (setresgid(a->gid, a->gid, a->gid) < 0)
 		die("give up root's group");
 	if (setresuid(a->uid, a->uid, a->uid) < 0)
 		die("give up root");
-	if (set_no_capabilities() < 0)
-		die("give up the capabilities");
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		die("no new privileges");
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		die("not dumpable");
+	if (privilege_seal(NULL) < 0)
+		die("give up the rest");
 	if (!is_dropped(a)) {
 		errno = EPERM;
 		die("privilege is left");

@@ -397,23 +397,6 @@ static void a_daemon_that_nobody_keeps_is_told_to_end(void **state)
 	assert_int_equal(read_in(p, "args", text, sizeof(text)), 0);
 }
 
-static void without_a_keeper_launchers_are_our_own_children(void **state)
-{
-	struct place *p = *state;
-	struct launcher_options o = { .program = p->program, .cgroup = "none" };
-	struct launcher_source source = launcher_source_direct(&o);
-	char text[64];
-	int sock = -1;
-	pid_t pid = 0;
-
-	assert_int_equal(source.get(source.self, &sock, &pid, NULL), 0);
-	hear_hello(sock);
-	assert_true(read_in(p, "args", text, sizeof(text)) > 0);
-	assert_string_equal(text, "--fd 3 --cgroup none\n");
-	(void)fd_close(sock);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -429,7 +412,6 @@ int main(void)
 		CASE(when_the_keeper_has_ended_its_launcher_has),
 		CASE(signals_go_to_the_daemon),
 		CASE(a_daemon_that_nobody_keeps_is_told_to_end),
-		CASE(without_a_keeper_launchers_are_our_own_children),
 	};
 
 	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);

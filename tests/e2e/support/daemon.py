@@ -88,14 +88,14 @@ class Daemon:
     # --- its parts -----------------------------------------------------------------------------
 
     def parts(self):
-        """Pids by role. Started by an ordinary user there is no keeper."""
+        """Pids by role."""
         found = {}
         for pid in machine.children_of(self.process.pid):
             if machine.program_of(pid) == "holt-launch":
                 found["launcher"] = pid
-            elif IS_ROOT:
+            else:
                 found["daemon"] = pid
-        found["keeper" if IS_ROOT else "daemon"] = self.process.pid
+        found["keeper"] = self.process.pid
         return found
 
     def note_parts(self):

@@ -1,0 +1,41 @@
+/* Takes from the daemon all that it does not need once it serves, so that whoever takes it over has
+ * little in his hands: the files of its state directory and a few of the machine's, and the system
+ * calls of a server. For good, and for every thread: before the first is started. What it takes
+ * more than that to do, other processes do: the keeper starts launchers, and the starter
+ * (mcpc/starter.h) the tool servers of this machine. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
+struct config;
+struct err;
+
+#define CONFINE_FILES_MAX 255u
+
+struct confinement {            /* lists are ended by NULL */
+	const char *data_dir;   /* borrowed: the daemon's own, where everything is allowed */
+	const char *listens_at; /* borrowed: a Unix socket's path; NULL: none */
+	char *trees[3];         /* owned: directories that are read while it serves */
+	/* Owned: files that are read again, and may be replaced meanwhile. */
+	char *files[CONFINE_FILES_MAX + 1];
+	size_t n_files;
+};
+
+/* What the settings and the configuration of tool servers (may be empty) name. -ENOMEM, -E2BIG.
+ * Makes the folder of skills where that is ours, so that there is something to allow. */
+int confinement_init(struct confinement *c, const struct config *config, const char *data_dir,
+		     const struct buf *servers_json, struct err *err);
+void confinement_done(struct confinement *c);
+
+/* Namespaces of its own, in which nothing can be written but data_dir and beside the socket. While
+ * it is still root. -EPERM where not even root may. */
+int confine_apart(const struct confinement *c, struct err *err);
+/* The rest. no-new-privs is set. An error of a means that the kernel has is an error; a kernel
+ * without Landlock is told of in the log. */
+int confine_self(const struct confinement *c, struct err *err);
+
+/* Of it, the filter of system calls. is_sanitized: also what a sanitizer's run time needs, which
+ * traces its own threads in the end. */
+int confine_calls(bool is_sanitized, bool has_unix_sockets, struct err *err);
