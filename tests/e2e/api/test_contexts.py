@@ -586,7 +586,7 @@ def objects(daemon):
 
 
 def is_up(daemon):
-    """The keeper has started another one; started by an ordinary user, we do."""
+    """The keeper starts launchers, but a daemon we do."""
     if daemon.process.poll() is not None:
         daemon.start()
     try:

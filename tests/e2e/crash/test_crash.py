@@ -8,14 +8,12 @@ import time
 import accounts
 from load import Load
 from support import machine
-from support.daemon import IS_ROOT, Daemon
+from support.daemon import Daemon
 from world import World
 
 ROUNDS = int(os.environ.get("ROUNDS", "10"))
 SEED = os.environ.get("SEED") or str(random.randrange(1 << 32))
-VICTIMS = [("daemon",), ("launcher",), ("daemon", "launcher")]
-if IS_ROOT:
-    VICTIMS += [("keeper",), ("keeper", "daemon", "launcher")]
+VICTIMS = [("daemon",), ("launcher",), ("daemon", "launcher"), ("keeper",), ("keeper", "daemon", "launcher")]
 
 
 def start_again(daemon, chance):

@@ -8,11 +8,11 @@ import time
 import pytest
 
 from support import machine
-from support.daemon import IS_ROOT, Daemon, until
+from support.daemon import Daemon, until
 from support.sockets import Socket
 
 COUNT = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.01; done"
-ENDS = [("daemon",), ("daemon", "launcher")] + ([("keeper",), ("keeper", "daemon", "launcher")] if IS_ROOT else [])
+ENDS = [("daemon",), ("daemon", "launcher"), ("keeper",), ("keeper", "daemon", "launcher")]
 
 
 @pytest.fixture

@@ -1,0 +1,295 @@
+/* Each case confines a process of its own: there is no way back. */
+#include "daemon/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/landlock.h"
+#include "base/str.h"
+#include "check.h"
+#include "config/config.h"
+
+/* In a child an assertion must not come back to the runner: the line is the exit status. */
+#define MUST(cond)                                 \
+	do {                                       \
+		if (!(cond))                       \
+			_exit(__LINE__ % 200 + 1); \
+	} while (0)
+
+struct place {
+	char dir[64];
+};
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	(void)str_copy(p->dir, sizeof(p->dir), "/tmp/holt-confine.XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	const char *const argv[] = { "rm", "-rf", p->dir, NULL };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)execvp(argv[0], (char *const *)argv);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	free(p);
+	return 0;
+}
+
+static void in_child(void (*fn)(const struct place *), const struct place *p)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+		fn(p);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* ---- system calls ---- */
+
+static bool is_refused(long r)
+{
+	return r == -1 && errno == ENOSYS;
+}
+
+static void call_all(const struct place *p)
+{
+	const pid_t self = getpid();
+	struct sock_fprog program = { 0 };
+	int pair[2];
+
+	(void)p;
+	MUST(confine_calls(false, false, NULL) == 0);
+	/* processes */
+	MUST(is_refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)));
+	MUST(is_refused(syscall(SYS_clone, CLONE_THREAD | CLONE_NEWUSER, 0, 0, 0, 0)));
+	MUST(is_refused(
+		syscall(SYS_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_UNTRACED, 0, 0, 0)));
+	MUST(is_refused(syscall(SYS_clone3, NULL, 0)));
+	MUST(is_refused(syscall(SYS_execve, "/bin/true", NULL, NULL)));
+	MUST(is_refused(syscall(SYS_execveat, AT_FDCWD, "/bin/true", NULL, NULL, 0)));
+	MUST(is_refused(unshare(CLONE_NEWUSER)));
+	MUST(is_refused(ptrace(PTRACE_TRACEME, 0, NULL, NULL)));
+	MUST(is_refused(syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0)));
+	MUST(is_refused(kill(self, 0)));
+	MUST(is_refused(syscall(SYS_tgkill, getppid(), getppid(), 0)));
+	MUST(syscall(SYS_tgkill, self, self, 0) == 0); /* abort() */
+	/* what makes it less confined, or more powerful */
+	MUST(is_refused(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)));
+	MUST(is_refused(prctl(PR_SET_PTRACER, 1, 0, 0, 0)));
+	MUST(is_refused(setuid(0)) && is_refused(mount("none", "/tmp", "tmpfs", 0, NULL)));
+	MUST(is_refused(syscall(SYS_bpf, 0, NULL, 0)));
+	MUST(is_refused(syscall(SYS_io_uring_setup, 1, NULL)));
+	MUST(is_refused(syscall(SYS_memfd_create, "x", 0)));
+	MUST(mmap(NULL, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		     MAP_FAILED &&
+	     errno == ENOSYS);
+	/* sockets */
+	MUST(is_refused(socket(AF_PACKET, SOCK_RAW, 0)));
+	MUST(is_refused(socket(AF_INET, SOCK_RAW, 1)) &&
+	     is_refused(socket(AF_INET, SOCK_DGRAM, 1)));
+	MUST(is_refused(socket(AF_UNIX, SOCK_STREAM, 0)));
+	MUST(is_refused(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair)));
+	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	MUST(is_refused(
+		setsockopt(pair[0], SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program))));
+	MUST(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+	MUST(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0) >= 0);
+	MUST(is_refused(socket(AF_NETLINK, SOCK_RAW, 15)));
+	MUST(is_refused(fcntl(pair[0], F_SETOWN, getppid())));
+	MUST(fcntl(pair[0], F_GETFL) >= 0);
+}
+
+static void what_a_server_does_not_need_is_refused(void **state)
+{
+	in_child(call_all, *state);
+}
+
+static void open_unix(const struct place *p)
+{
+	(void)p;
+	MUST(confine_calls(false, true, NULL) == 0);
+	MUST(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
+	MUST(is_refused(socket(AF_UNIX, SOCK_DGRAM, 0)));
+}
+
+static void unix_sockets_are_for_who_listens_on_one(void **state)
+{
+	in_child(open_unix, *state);
+}
+
+/* ---- files ---- */
+
+static void make_path(const struct place *p, const char *name, char ret[PATH_MAX])
+{
+	MUST(str_format(ret, PATH_MAX, "%s/%s", p->dir, name) == 0);
+}
+
+static void write_file(const struct place *p, const char *name)
+{
+	char path[PATH_MAX];
+	_close_ int fd = -1;
+
+	make_path(p, name, path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	MUST(fd >= 0 && fd_write_all(fd, "x", 1) == 0);
+}
+
+static void make_dir(const struct place *p, const char *name)
+{
+	char path[PATH_MAX];
+
+	make_path(p, name, path);
+	MUST(mkdir(path, 0755) == 0);
+}
+
+static int try_open(const struct place *p, const char *name, int flags)
+{
+	char path[PATH_MAX];
+	_close_ int fd = -1;
+
+	make_path(p, name, path);
+	fd = open(path, flags | O_CLOEXEC, 0600);
+	return fd < 0 ? errno : 0;
+}
+
+static void *try_in_thread(void *user)
+{
+	const struct place *p = user;
+
+	MUST(try_open(p, "canary", O_RDONLY) == EACCES);
+	MUST(is_refused(syscall(SYS_execve, "/bin/true", NULL, NULL)));
+	return NULL;
+}
+
+/* As the operator may have it: a certificate in a directory of its own, keys in the one where
+ * everything lies. */
+static void confine_with_files(const struct place *p)
+{
+	char data[PATH_MAX], cert[PATH_MAX], keys[PATH_MAX];
+	struct confinement c = { .data_dir = data, .files = { cert, keys }, .n_files = 2 };
+	struct rlimit core;
+	pthread_t thread;
+
+	make_path(p, "state", data);
+	make_path(p, "tls/cert", cert);
+	make_path(p, "keys", keys);
+	make_dir(p, "state");
+	make_dir(p, "tls");
+	write_file(p, "canary");
+	write_file(p, "keys");
+	write_file(p, "tls/cert");
+	write_file(p, "tls/next");
+	MUST(confine_self(&c, NULL) == 0);
+	MUST(try_open(p, "canary", O_RDONLY) == EACCES && try_open(p, "", O_RDONLY) == EACCES);
+	MUST(try_open(p, "new", O_WRONLY | O_CREAT) == EACCES);
+	MUST(try_open(p, "state/new", O_RDWR | O_CREAT) == 0 &&
+	     try_open(p, "state", O_RDONLY) == 0);
+	MUST(try_open(p, "keys", O_RDONLY) == 0 && try_open(p, "keys", O_RDWR) == EACCES);
+	MUST(try_open(p, "tls/cert", O_RDONLY) == 0 && try_open(p, "tls/cert", O_WRONLY) == EACCES);
+	MUST(try_open(p, "tls/next", O_RDONLY) == 0); /* which replaces it some day */
+	MUST(open("/etc/hosts", O_RDONLY | O_CLOEXEC) >= 0);
+	MUST(open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 && errno == EACCES);
+	MUST(open("/proc/self/status", O_RDONLY | O_CLOEXEC) >= 0);
+	MUST(getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0);
+	MUST(pthread_create(&thread, NULL, try_in_thread, (void *)p) == 0);
+	MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void files_are_those_that_are_named(void **state)
+{
+	if (landlock_abi() == 0)
+		skip();
+	in_child(confine_with_files, *state);
+}
+
+/* ---- what is named ---- */
+
+static void what_settings_and_servers_name_is_found(void **state)
+{
+	static const char json[] = "{\"mcpServers\": {\"a\": {\"url\": \"https://x\", \"auth\": "
+				   "{\"token_file\": \"/run/t\"}},"
+				   " \"b\": {\"command\": \"x\"}}}";
+	const struct place *p = *state;
+	struct config config = { .listen = "unix:/run/holt/sock",
+				 .state_dir = p->dir,
+				 .tls_cert = "/x/cert",
+				 .tls_key = "/x/key",
+				 .jwt_jwks = "/x/jwks",
+				 .images_dir = "/x/images" };
+	struct buf servers = { .max = sizeof(json) };
+	struct confinement c;
+	struct stat st;
+
+	(void)unsetenv("SSL_CERT_FILE");
+	assert_int_equal(buf_append(&servers, json, sizeof(json) - 1), 0);
+	assert_int_equal(confinement_init(&c, &config, "/x/data", &servers, NULL), 0);
+	assert_int_equal(c.n_files, 4);
+	assert_string_equal(c.files[0], "/x/cert");
+	assert_string_equal(c.files[1], "/x/key");
+	assert_string_equal(c.files[2], "/x/jwks");
+	assert_string_equal(c.files[3], "/run/t");
+	assert_string_equal(c.listens_at, "/run/holt/sock");
+	assert_int_equal(stat(c.trees[0], &st), 0); /* skills: made */
+	assert_string_equal(c.trees[1], "/x/images");
+	confinement_done(&c);
+	config.listen = "127.0.0.1:1";
+	config.jwt_jwks = "https://x/jwks";
+	buf_clear(&servers);
+	assert_int_equal(confinement_init(&c, &config, "/x/data", &servers, NULL), 0);
+	assert_int_equal(c.n_files, 2);
+	assert_null(c.listens_at);
+	confinement_done(&c);
+	buf_done(&servers);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_server_does_not_need_is_refused),
+		TEST(unix_sockets_are_for_who_listens_on_one),
+		TEST(files_are_those_that_are_named),
+		TEST(what_settings_and_servers_name_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
