@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "launch/cgroup_impl.h"
 #include "launch/cgroup_parse.h"
+#include "launch/process.h"
 
 static const struct {
 	const char *name;
@@ -61,11 +62,12 @@ static int switch_controllers(int dir, unsigned bits, char sign)
 	return bad;
 }
 
-/* Whom we may take along out of our own group: ourselves, the program that started us, and the init
- * of a container. Anyone else in there has not asked to be moved. */
+/* Whom we may take along out of our own group: ourselves, the program that started us with what it
+ * has started (a keeper with its daemon), and the init of a container. Anyone else in there has not
+ * asked to be moved. */
 static bool is_ours(pid_t pid)
 {
-	return pid == getpid() || pid == getppid() || pid == 1;
+	return pid == getpid() || pid == 1 || process_descends(pid, getppid());
 }
 
 static int may_evacuate(int own, struct err *err)

@@ -1,6 +1,7 @@
 #include "launch/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -16,9 +17,12 @@
 
 #define STAT_START 22 /* its number in proc(5); the name, which may hold anything, is 2 */
 #define STAT_NAME 2
+#define STAT_PARENT 4
+#define GENERATIONS_MAX 8
 #define STATUS_MAX 16384 /* masks of CPUs and memory nodes grow with the machine */
 
-int process_parse_start(const char *stat, uint64_t *ret_ticks)
+/* A number behind the name. */
+static int parse_field(const char *stat, int n, uint64_t *ret)
 {
 	const char *name_end = strrchr(stat, ')');
 	struct str rest = str_of(name_end), field;
@@ -26,22 +30,47 @@ int process_parse_start(const char *stat, uint64_t *ret_ticks)
 
 	if (!name_end || name_end[1] != ' ')
 		return -EINVAL;
-	for (int i = STAT_NAME; i <= STAT_START; i++)
+	for (int i = STAT_NAME; i <= n; i++)
 		if (!str_split(&rest, ' ', &field))
 			return -EINVAL;
 	if (str_format(number, sizeof(number), "%.*s", (int)field.len, field.data) < 0)
 		return -EINVAL;
-	return parse_u64(number, 0, UINT64_MAX, ret_ticks) < 0 ? -EINVAL : 0;
+	return parse_u64(number, 0, UINT64_MAX, ret) < 0 ? -EINVAL : 0;
 }
 
-int process_start(int proc_fd, pid_t pid, uint64_t *ret_ticks)
+int process_parse_start(const char *stat, uint64_t *ret_ticks)
+{
+	return parse_field(stat, STAT_START, ret_ticks);
+}
+
+static int read_field(int proc_fd, pid_t pid, int n, uint64_t *ret)
 {
 	char path[24], text[1024];
 	int r;
 
 	(void)str_format(path, sizeof(path), "%d/stat", (int)pid);
 	r = fd_read_file_at(proc_fd, path, text, sizeof(text));
-	return r < 0 ? r : process_parse_start(text, ret_ticks);
+	return r < 0 ? r : parse_field(text, n, ret);
+}
+
+int process_start(int proc_fd, pid_t pid, uint64_t *ret_ticks)
+{
+	return read_field(proc_fd, pid, STAT_START, ret_ticks);
+}
+
+bool process_descends(pid_t pid, pid_t of)
+{
+	_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t parent = 0;
+
+	for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
+		if (pid == of)
+			return true;
+		if (read_field(proc, pid, STAT_PARENT, &parent) < 0)
+			return false;
+		pid = (pid_t)parent;
+	}
+	return false;
 }
 
 bool process_parse_is_init(const char *status)

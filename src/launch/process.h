@@ -10,6 +10,8 @@
 /* Clock ticks from the machine's boot to the start of a process, from the text of its
  * /proc/PID/stat. -EINVAL. */
 int process_parse_start(const char *stat, uint64_t *ret_ticks);
+/* Is it `of` or a descendant of it, not too far down? */
+bool process_descends(pid_t pid, pid_t of);
 /* -ENOENT or -ESRCH when there is none. proc_fd: the machine's /proc. */
 int process_start(int proc_fd, pid_t pid, uint64_t *ret_ticks);
 /* Is it the first process of a pid namespace below ours, by the text of its /proc/PID/status? */

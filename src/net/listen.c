@@ -180,7 +180,7 @@ static int clear_path(const union addr_any *a, socklen_t n)
 	return unlink(a->un.sun_path) < 0 ? -errno : 0;
 }
 
-/* Between bind() and chmod() nobody can connect: it does not listen yet. */
+/* The socket's mode, set before it has a name, is that of the name. */
 static int open_unix(const union addr_any *a, socklen_t n)
 {
 	_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -190,9 +190,9 @@ static int open_unix(const union addr_any *a, socklen_t n)
 		return -errno;
 	if (r < 0)
 		return r;
-	if (bind(fd, &a->any, n) < 0)
+	if (fchmod(fd, 0600) < 0 || bind(fd, &a->any, n) < 0)
 		return -errno;
-	if (chmod(a->un.sun_path, 0600) < 0 || listen(fd, BACKLOG) < 0) {
+	if (listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		(void)unlink(a->un.sun_path);
 		return r;

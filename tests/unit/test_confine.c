@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <pthread.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +96,6 @@ static void call_all(const struct place *p)
 	struct sock_fprog program = { 0 };
 	int pair[2];
 
-	(void)p;
 	MUST(confine_calls(false, false, NULL) == 0);
 	/* processes */
 	MUST(is_refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)));
@@ -121,6 +121,10 @@ static void call_all(const struct place *p)
 	MUST(mmap(NULL, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 		     MAP_FAILED &&
 	     errno == ENOSYS);
+	/* files by their names alone, which Landlock does not hold */
+	MUST(is_refused(chmod(p->dir, 0777)) && is_refused(truncate(p->dir, 0)));
+	MUST(is_refused(link(p->dir, p->dir)) && is_refused(symlink(p->dir, p->dir)));
+	MUST(is_refused(chown(p->dir, 0, 0)) && is_refused(syscall(SYS_inotify_init1, 0)));
 	/* sockets */
 	MUST(is_refused(socket(AF_PACKET, SOCK_RAW, 0)));
 	MUST(is_refused(socket(AF_INET, SOCK_RAW, 1)) &&
@@ -240,6 +244,52 @@ static void files_are_those_that_are_named(void **state)
 	in_child(confine_with_files, *state);
 }
 
+/* A kernel whose landlock_create_ruleset() fails: always, or when it is asked for more than its
+ * version. */
+static void break_landlock(bool is_there, int code)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	struct scmp_arg_cmp is_making = { .arg = 2, .op = SCMP_CMP_EQ, .datum_a = 0 };
+
+	MUST(filter && seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)code),
+					      SCMP_SYS(landlock_create_ruleset), is_there ? 1 : 0,
+					      &is_making) == 0);
+	MUST(seccomp_load(filter) == 0);
+	seccomp_release(filter);
+}
+
+static void confine_without_landlock(const struct place *p)
+{
+	struct confinement c = { .data_dir = p->dir };
+
+	break_landlock(false, EOPNOTSUPP);
+	MUST(confine_self(&c, NULL) == 0);
+	MUST(is_refused(syscall(SYS_execve, "/bin/true", NULL, NULL)));
+	MUST(open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0);
+}
+
+static void a_kernel_without_landlock_still_filters_calls(void **state)
+{
+	in_child(confine_without_landlock, *state);
+}
+
+static void fail_at_landlock(const struct place *p)
+{
+	struct confinement c = { .data_dir = p->dir };
+	struct err err = { 0 };
+
+	break_landlock(true, ENOMEM);
+	MUST(confine_self(&c, &err) == -ENOMEM);
+	MUST(strncmp(err.text, "Landlock: ", 10) == 0);
+}
+
+static void a_landlock_that_fails_is_an_error(void **state)
+{
+	if (landlock_abi() == 0)
+		skip();
+	in_child(fail_at_landlock, *state);
+}
+
 /* ---- what is named ---- */
 
 static void what_settings_and_servers_name_is_found(void **state)
@@ -288,6 +338,8 @@ int main(void)
 		TEST(what_a_server_does_not_need_is_refused),
 		TEST(unix_sockets_are_for_who_listens_on_one),
 		TEST(files_are_those_that_are_named),
+		TEST(a_kernel_without_landlock_still_filters_calls),
+		TEST(a_landlock_that_fails_is_an_error),
 		TEST(what_settings_and_servers_name_is_found),
 	};
 

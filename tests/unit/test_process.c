@@ -30,6 +30,34 @@ static void the_start_is_found_behind_any_name(void **state)
 	assert_int_equal(start_of("12 (x\n) S 9) " FIELDS "4711 0"), 4711);
 }
 
+static void a_descendant_is_known(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		pid_t below = fork();
+		int status = 1;
+
+		if (below == 0)
+			_exit(process_descends(getpid(), getppid()) ? 0 : 1);
+		(void)waitpid(below, &status, 0);
+		_exit(status != 0 || process_descends(getppid(), getpid()));
+	}
+	assert_true(process_descends(pid, getpid()));
+	assert_true(process_descends(pid, pid));
+	assert_false(process_descends(pid, 1)); /* everybody does */
+	assert_false(process_descends(getppid(), getpid()));
+	{
+		int status = 1;
+
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_false(process_descends(pid, getpid())); /* it is gone */
+}
+
 static void a_text_without_a_start_is_refused(void **state)
 {
 	(void)state;
@@ -89,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_start_is_found_behind_any_name),
+		cmocka_unit_test(a_descendant_is_known),
 		cmocka_unit_test(a_text_without_a_start_is_refused),
 		cmocka_unit_test(only_the_first_process_of_a_namespace_below_ours_is_one),
 		cmocka_unit_test(a_process_is_opened_by_its_start_until_it_ends),
