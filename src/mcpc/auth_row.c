@@ -18,7 +18,8 @@
 
 enum type { BEARER, CLIENT_CREDENTIALS, LOGIN, WORKLOAD };
 
-const char *const auth_row_files[] = { "token_file", "client_secret_file", "client_key_file", NULL };
+const char *const auth_row_files[] = { "token_file", "client_secret_file", "client_key_file",
+				       NULL };
 
 static const char *const types[] = { "bearer", "client_credentials", "login", "workload", NULL };
 

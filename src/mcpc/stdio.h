@@ -45,8 +45,8 @@ struct stdio_yard {
 	uint64_t grace_ms;           /* 0: STDIO_GRACE_MS */
 	struct stdio_way way;
 	struct stdio_spawner spawner; /* of programs of this machine */
-	struct list all;           /* struct stdio: those that live or are ending */
-	void (*empty)(void *user); /* NULL, or: called once when the last has ended */
+	struct list all;              /* struct stdio: those that live or are ending */
+	void (*empty)(void *user);    /* NULL, or: called once when the last has ended */
 	void *user;
 };
 
