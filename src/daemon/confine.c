@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/mount.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

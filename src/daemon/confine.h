@@ -1,8 +1,8 @@
 /* Takes from the daemon all that it does not need once it serves, so that whoever takes it over has
- * little in his hands: the files of its state directory and a few of the machine's, and the system
- * calls of a server. For good, and for every thread: before the first is started. What it takes
- * more than that to do, other processes do: the keeper starts launchers, and the starter
- * (mcpc/starter.h) the tool servers of this machine. */
+ * the files of its state directory, a few of the machine's, and the system calls of a server. For
+ * good, and for every thread: before the first is started. What needs more than that, other
+ * processes do: the keeper starts launchers (provider/keeper.h), and the starter the tool servers
+ * of this machine (daemon/starter.h). */
 #pragma once
 
 #include <stdbool.h>
