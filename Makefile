@@ -5,7 +5,7 @@ MESON_ARGS ?=
 # The distribution's: another Python's in the PATH may not find its own modules.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 
-.PHONY: build run stop test test-long bench bench-e2b bench-mcp docs-e2b lint docs fuzz install test-vm clean help deps
+.PHONY: build run stop test test-long bench bench-e2b bench-mcp docs-e2b lint docs fuzz install dist test-vm clean help deps
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -67,6 +67,10 @@ fuzz: ## each fuzz target for FUZZ_SECONDS (60)
 
 install: build ## to DESTDIR and the prefix given at setup (/usr/local)
 	@$(MESON) install -C $(BUILD) --no-rebuild
+
+dist: ## a release in dist/: source, programs, SBOM, checksums; SIGN_KEY=FILE signs these with a key of ssh
+	@scripts/deps build
+	@SIGN_KEY="$(SIGN_KEY)" scripts/dist
 
 test-vm: ## the cgroup v2 tests, in a virtual machine
 	@scripts/deps build test vm
