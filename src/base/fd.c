@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -22,6 +24,30 @@ int fd_close(int fd)
 		(void)close(fd);
 	errno = saved;
 	return -1;
+}
+
+/* The least of them that is not below `from`; INT_MAX: none is. */
+static int next_kept(int from, const int *keep, size_t n)
+{
+	int least = INT_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		if (keep[i] >= from && keep[i] < least)
+			least = keep[i];
+	return least;
+}
+
+void fd_close_others(int from, const int *keep, size_t n)
+{
+	for (;;) {
+		int kept = next_kept(from, keep, n);
+
+		if (kept > from)
+			(void)syscall(SYS_close_range, (unsigned)from, (unsigned)kept - 1, 0);
+		if (kept == INT_MAX)
+			return;
+		from = kept + 1;
+	}
 }
 
 int fd_nonblock(int fd, bool on)

@@ -8,6 +8,8 @@
 struct buf;
 
 int fd_close(int fd); /* -1 is fine; returns -1, so `fd = fd_close(fd)` */
+/* Closes every descriptor from `from` on but these; -1 among them is none. */
+void fd_close_others(int from, const int *keep, size_t n);
 int fd_nonblock(int fd, bool on);
 int fd_cloexec(int fd, bool on);
 

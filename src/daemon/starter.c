@@ -82,14 +82,6 @@ static void answer(int sock, struct jv rows, const char *name)
 	(void)fd_send(sock, &a, sizeof(a), fds, a.code < 0 ? 0 : N_FDS);
 }
 
-/* Everything that is not ours is closed: files, and the daemon's way to the keeper. */
-static void close_others(int keep)
-{
-	if (keep > 3)
-		(void)close_range(3, (unsigned)keep - 1, 0);
-	(void)close_range((unsigned)keep + 1, ~0u, 0);
-}
-
 static _Noreturn void serve(int sock, const struct buf *json, const struct account *as)
 {
 	struct jv_doc *doc = NULL;
@@ -99,7 +91,8 @@ static _Noreturn void serve(int sock, const struct buf *json, const struct accou
 	(void)sigfillset(&all); /* it ends with the daemon, whatever a terminal says */
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, "holt-starter", 0, 0, 0);
-	close_others(sock);
+	/* The daemon's files, and its way to the keeper. */
+	fd_close_others(STDERR_FILENO + 1, &sock, 1);
 	if (as && privilege_drop(as, NULL) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

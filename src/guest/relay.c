@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -152,23 +151,6 @@ static void on_patience_over(struct deadline *d)
 		(void)kill(r->pid, SIGKILL); /* its socket ends, and that ends the rest */
 }
 
-/* Everything but the descriptors that the operation works with; -1 is none. */
-static void close_others(const int *keep, size_t n)
-{
-	unsigned from = 3, next;
-
-	for (;; from = next + 1) {
-		next = ~0u;
-		for (size_t i = 0; i < n; i++)
-			if ((unsigned)keep[i] >= from && (unsigned)keep[i] < next)
-				next = (unsigned)keep[i];
-		if (next > from)
-			(void)syscall(SYS_close_range, from, next == ~0u ? next : next - 1, 0);
-		if (next == ~0u)
-			return;
-	}
-}
-
 /* Files of others are made by root, who becomes them one by one; where there is no root, by the
  * only user there is. */
 static bool makes_others(const struct guest_file *f)
@@ -264,7 +246,7 @@ static _Noreturn void run_operation(const struct relay *r, int sock, const struc
 	}
 	if (f->flags & FILE_BELOW)
 		own.target = ""; /* which else means something to some */
-	close_others((const int[]){ sock, root, lock }, 3);
+	fd_close_others(STDERR_FILENO + 1, (const int[]){ sock, root, lock }, 3);
 	if (become(f, u) < 0) {
 		refuse_operation(r, sock, errno, "the user is not one of this box");
 		_exit(1);

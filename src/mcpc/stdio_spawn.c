@@ -173,14 +173,6 @@ static _Noreturn void wait_for_end(int control, pid_t pid)
 	_exit(0);
 }
 
-/* All but one. */
-static void close_others(int keep)
-{
-	if (keep > 0)
-		(void)close_range(0, (unsigned)keep - 1, 0);
-	(void)close_range((unsigned)keep + 1, ~0u, 0);
-}
-
 static _Noreturn void be_waiter(const struct start *st)
 {
 	pid_t self = getpid(), pid;
@@ -201,7 +193,7 @@ static _Noreturn void be_waiter(const struct start *st)
 		_exit(1);
 	}
 	(void)prctl(PR_SET_NAME, "holt-waiter", 0, 0, 0);
-	close_others(st->control);
+	fd_close_others(0, &st->control, 1);
 	wait_for_end(st->control, pid);
 }
 

@@ -187,30 +187,6 @@ static int serve(struct keeper *k)
 	return WIFSIGNALED(k->status) ? 128 + WTERMSIG(k->status) : WEXITSTATUS(k->status);
 }
 
-/* All but stdin, stdout, stderr and these. */
-static void close_others(int a, int b, int c)
-{
-	int keep[3] = { a, b, c };
-	unsigned from = 3;
-
-	for (int i = 0; i < 2; i++)
-		for (int j = 0; j < 2; j++)
-			if (keep[j] > keep[j + 1]) {
-				int swap = keep[j];
-
-				keep[j] = keep[j + 1];
-				keep[j + 1] = swap;
-			}
-	for (int i = 0; i < 3; i++) {
-		if (keep[i] < (int)from)
-			continue;
-		if ((unsigned)keep[i] > from)
-			(void)close_range(from, (unsigned)keep[i] - 1, 0);
-		from = (unsigned)keep[i] + 1;
-	}
-	(void)close_range(from, ~0u, 0);
-}
-
 static void fill_signals(sigset_t *set)
 {
 	(void)sigemptyset(set);
@@ -241,7 +217,7 @@ static _Noreturn void be_keeper(const struct launcher_options *o, int sock, int 
 		log_error("keeper", "signals: %s", strerror(errno));
 		_exit(1);
 	}
-	close_others(sock, k.signal_fd, state);
+	fd_close_others(STDERR_FILENO + 1, (const int[]){ sock, k.signal_fd, state }, 3);
 	_exit(serve(&k));
 }
 

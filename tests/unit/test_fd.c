@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -52,6 +53,27 @@ static void closing_gives_minus_one_and_keeps_errno(void **state)
 	assert_int_equal(fd_close(-1), -1);
 	assert_int_equal(fd_close(copy), -1); /* EBADF inside */
 	assert_int_equal(errno, ENOTTY);
+}
+
+/* In a process of its own: the runner's are closed as well. */
+static void all_others_are_closed(void **state)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int first = fcntl(0, F_DUPFD_CLOEXEC, 100), second = fcntl(0, F_DUPFD_CLOEXEC, 101);
+		int third = fcntl(0, F_DUPFD_CLOEXEC, 200), fourth = fcntl(0, F_DUPFD_CLOEXEC, 300);
+		const int keep[] = { third, -1, second };
+
+		fd_close_others(50, keep, 3);
+		_exit(is_open(first) || !is_open(second) || !is_open(third) || is_open(fourth) ||
+		      !is_open(0));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void flags_go_on_and_off(void **state)
@@ -311,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(closing_gives_minus_one_and_keeps_errno),
+		cmocka_unit_test(all_others_are_closed),
 		cmocka_unit_test(flags_go_on_and_off),
 		cmocka_unit_test(reads_are_whole_or_end_at_the_end),
 		cmocka_unit_test(a_short_pipe_is_read_to_its_end),
