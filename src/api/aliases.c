@@ -36,7 +36,7 @@ void api_alias_put(struct api_call *c)
 {
 	const struct body_alias *body = c->body;
 
-	alias_put(c->api->deps.sandboxes, c->who.owner, call_param(c, "name"),
+	alias_put(c->api->deps.sandboxes, c->who->owner, call_param(c, "name"),
 		  call_param(c, "alias"), body->version, set, c);
 }
 
@@ -59,7 +59,7 @@ void api_alias_list(struct api_call *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = jw_begin(&b);
-	struct listing l = { &w, c->who.owner, call_param(c, "name") };
+	struct listing l = { &w, c->who->owner, call_param(c, "name") };
 
 	jw_object_begin(&w);
 	jw_key(&w, "items");
@@ -78,7 +78,7 @@ void api_alias_delete(struct api_call *c)
 
 	if (str_format(full, sizeof(full), "%s:%s", call_param(c, "name"),
 		       call_param(c, "alias")) == 0)
-		o = alias_find(all, c->who.owner, full);
+		o = alias_find(all, c->who->owner, full);
 	if (!o)
 		return problem_status(c, 404, "there is no alias '%.64s'", call_param(c, "alias"));
 	objects_remove(sandboxes_objects(all, OBJECTS_ALIAS), o->id, object_removed, c);

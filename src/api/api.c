@@ -4,19 +4,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "api/audit.h"
-#include "api/box_auth.h"
 #include "api/build_way.h"
 #include "api/call.h"
+#include "api/call_auth.h"
 #include "api/feed.h"
 #include "api/health.h"
 #include "api/keys.h"
-#include "api/limits.h"
 #include "api/network.h"
 #include "api/open_calls.h"
 #include "api/packages.h"
@@ -26,11 +24,9 @@
 #include "api/routes.h"
 #include "api/server_way.h"
 #include "api/stream.h"
-#include "api/token.h"
 #include "api/users.h"
-#include "auth/api_key.h"
+#include "auth/buckets.h"
 #include "auth/rate_limit.h"
-#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -145,116 +141,12 @@ struct api *api_free(struct api *api)
 	return NULL;
 }
 
-static void deny(struct api_call *c, const char *reason)
-{
-	metrics_inc(c->api->deps.metrics, METRIC_DENIALS, LABELS(reason));
-}
-
-/* A good key is let in whatever others at the same address did: behind a proxy they share one, and
- * 160 bits are not guessed. What the limit holds back is noise. */
-static void refuse(struct api_call *c, const struct err *err)
-{
-	uint64_t now = clock_now_ms();
-	uint64_t wait = rate_limit_wait_ms(c->api->failures, http_peer(c->http), now);
-	char after[24];
-
-	if (wait == 0) {
-		(void)rate_limit_fail(c->api->failures, http_peer(c->http), now);
-		deny(c, "unauthenticated");
-		return problem_status(c, 401, "%s", err->text);
-	}
-	deny(c, "rate_limited");
-	if (str_format(after, sizeof(after), "%" PRIu64, (wait + 999) / 1000) == 0)
-		(void)http_header_add(c->http, "Retry-After", after);
-	problem_status(c, 429, "too many requests from here had no valid key");
-}
-
 static bool is_public(const struct api_call *c)
 {
 	unsigned flags = c->route->route.flags;
 
 	return flags & ROUTE_PUBLIC ||
 	       (flags & ROUTE_METRICS && c->api->deps.config->metrics_public);
-}
-
-static void admit(struct api_call *c);
-
-static int check_header(struct api_call *c, const char *token, struct err *err)
-{
-	struct auth_keys *keys = c->api->deps.keys;
-	const char *bearer = http_header(c->http, "Authorization");
-	const char *key = http_header(c->http, "X-API-Key");
-	const char *jwt = token_of(c, bearer, token);
-	const char *box = box_auth_token(bearer, token);
-
-	if (c->door && c->door->authenticate)
-		return c->door->authenticate(c, admit, err);
-	if (box_auth_is_signed(c))
-		return box_auth_check_signed(c, err);
-	if (box && !key)
-		return box_auth_check(c, box, err);
-	if ((jwt || box) && key)
-		return err_set(err, EACCES, "a token and an API key were given");
-	if (jwt)
-		return token_check(c, jwt, admit, err);
-	if (token)
-		return auth_check_token(keys, token, &c->who, err);
-	return auth_check(keys, bearer, key, &c->who, err);
-}
-
-/* A key of one sandbox is good for that one alone; whether there are others it does not learn. Who
- * it is may always be asked. */
-static bool check_sandbox(struct api_call *c)
-{
-	size_t n = strlen(ROUTES_BOX);
-	const char *pattern = c->route->route.pattern;
-
-	if (c->who.sandbox_id[0] == '\0' || c->route->route.scope == SCOPE_NONE ||
-	    strcmp(c->who.sandbox_id, c->box_id) == 0)
-		return true;
-	if (strncmp(pattern, ROUTES_BOX, n) != 0 || (pattern[n] != '\0' && pattern[n] != '/')) {
-		deny(c, "forbidden");
-		problem_status(c, 403, "this token is good for one sandbox only");
-		return false;
-	}
-	if (call_is_within(c))
-		return true;
-	deny(c, "forbidden");
-	problem_status(c, 404, "there is no sandbox '%.64s'", call_param(c, "id"));
-	return false;
-}
-
-static bool authenticate(struct api_call *c)
-{
-	const char *bearer = http_header(c->http, "Authorization");
-	const char *key = http_header(c->http, "X-API-Key");
-	const char *token = NULL;
-	struct err err = { 0 };
-	int r;
-
-	if (!bearer && !key && c->route->route.flags & ROUTE_SOCKET &&
-	    http_query(c->http, "token", &token) < 0) {
-		problem_status(c, 400, "a query parameter is not well-formed");
-		return false;
-	}
-	r = check_header(c, token, &err);
-	if (r == -EINPROGRESS)
-		return false; /* admit() comes again */
-	if (r == 0)
-		r = users_admit(c->api->deps.users, &c->who, &err);
-	if (r == 0)
-		r = keys_check_sandbox(c->api, c->who.sandbox_id, &err);
-	if (r < 0) {
-		memset(&c->who, 0, sizeof(c->who));
-		refuse(c, &err);
-		return false;
-	}
-	if (principal_check(&c->who, c->route->route.scope, &err) < 0) {
-		deny(c, "forbidden");
-		problem_status(c, 403, "%s", err.text);
-		return false;
-	}
-	return check_sandbox(c) && limits_check(c);
 }
 
 static bool is_json(const char *type)
@@ -340,7 +232,7 @@ static void admit(struct api_call *c)
 	bool has_key = !is_public(c) && !is_port_without_key(c);
 
 	call_trace_asked(c);
-	if (has_key && (!authenticate(c) || !open_calls_begin(c, c->who.owner)))
+	if (has_key && (!call_authenticate(c, admit) || !open_calls_begin(c, c->who->owner)))
 		return;
 	if (has_key)
 		call_trace_known(c);
@@ -397,6 +289,7 @@ void api_handle(void *user, struct http_request *r)
 		return http_reply_error(r, 503, "service_unavailable", "out of memory");
 	c->api = api;
 	c->http = r;
+	call_auth_init(c);
 	http_user_set(r, SLOT_CALL, c);
 	metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), 1);
 	call_trace_begin(c);
@@ -448,7 +341,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 		.peer = http_peer(r),
 		.method = http_method(r),
 		.path = http_path(r),
-		.key_id = c && c->who.key_id[0] ? c->who.key_id : NULL,
+		.key_id = c && c->who->key_id[0] ? c->who->key_id : NULL,
 		.trace_id = trace_id[0] ? trace_id : NULL,
 		.status = status,
 		.bytes_out = bytes,

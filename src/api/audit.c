@@ -33,7 +33,7 @@ static bool is_denial(const struct api_call *c, int status)
 {
 	/* Who has no key and is shut out for that is counted, but does not fill the log. */
 	if (status == 429)
-		return c->who.owner[0] != '\0';
+		return c->who->owner[0] != '\0';
 	return status == 401 || status == 403 || (status == 404 && c->is_foreign);
 }
 
@@ -55,9 +55,11 @@ static const char *write_text(const struct api_call *c, int status, struct buf *
 	struct jw w = jw_begin(b);
 	char about[SUBJECT_MAX], box[BOX_MAX];
 
-	(void)snprintf(box, sizeof(box), "%s", call_param(c, "id"));
+	/* A token's own sandbox, also where the request names another. */
+	(void)snprintf(box, sizeof(box), "%s",
+		       c->who->sandbox_id[0] ? c->who->sandbox_id : call_param(c, "id"));
 	jw_object_begin(&w);
-	jw_str_field(&w, "keyId", c->who.key_id);
+	jw_str_field(&w, "keyId", c->who->key_id);
 	jw_str_field(&w, "method", http_method(c->http));
 	jw_str_field(&w, "route", c->route ? c->route->route.pattern : "");
 	jw_str_field(&w, "sandbox", box);
@@ -74,7 +76,7 @@ static void append(const struct api_call *c, const char *kind, int status)
 {
 	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
 
-	audit_log_end(c->api->deps.audit, c->audit_place - 1, c->who.owner, kind,
+	audit_log_end(c->api->deps.audit, c->audit_place - 1, c->who->owner, kind,
 		      write_text(c, status, &b));
 }
 
@@ -83,7 +85,7 @@ static void begin(struct api_call *c)
 	_cleanup_(buf_done) struct buf b = { .max = TEXT_MAX };
 
 	c->audit_place =
-		1 + audit_log_begin(c->api->deps.audit, c->who.owner, write_text(c, 0, &b));
+		1 + audit_log_begin(c->api->deps.audit, c->who->owner, write_text(c, 0, &b));
 	if (!(c->route->route.flags & ROUTE_SOCKET))
 		return;
 	/* What stays open for hours has a line when it begins, and another at its end. */
@@ -120,8 +122,8 @@ static void tell_denied(const struct api_call *c, int status)
 		    &(struct event){ .kind = status == 401   ? SECURITY_PREFIX "auth_failed"
 					     : status == 429 ? SECURITY_PREFIX "limited"
 							     : SECURITY_PREFIX "denied",
-				     .owner = c->who.owner,
-				     .subject = c->who.key_id,
+				     .owner = c->who->owner,
+				     .subject = c->who->key_id,
 				     .text = jw_end(&w) < 0 ? NULL : b.data });
 }
 

@@ -20,14 +20,14 @@
 #define PREFIX "box_"
 #define BEARER "Bearer "
 
-void box_auth_become(struct api_call *c, const struct sandbox *sb, unsigned scopes)
+void box_auth_fill(const struct sandbox *sb, unsigned scopes, struct principal *ret)
 {
 	struct sandbox_info info;
 
 	sandbox_info(sb, &info);
-	c->who = (struct principal){ .role = ROLE_USER, .scopes = scopes, .expires_ms = INT64_MAX };
-	(void)str_copy(c->who.owner, sizeof(c->who.owner), info.owner);
-	(void)str_copy(c->who.sandbox_id, sizeof(c->who.sandbox_id), info.id);
+	*ret = (struct principal){ .role = ROLE_USER, .scopes = scopes, .expires_ms = INT64_MAX };
+	(void)str_copy(ret->owner, sizeof(ret->owner), info.owner);
+	(void)str_copy(ret->sandbox_id, sizeof(ret->sandbox_id), info.id);
 }
 
 /* By its id alone. */
@@ -53,7 +53,7 @@ const char *box_auth_token(const char *authorization, const char *query)
 	return text && strncmp(text, PREFIX, strlen(PREFIX)) == 0 ? text + strlen(PREFIX) : NULL;
 }
 
-int box_auth_check(struct api_call *c, const char *token, struct err *err)
+int box_auth_check(struct api_call *c, const char *token, struct principal *ret, struct err *err)
 {
 	char id[ID_LEN + 1];
 	struct sandbox *sb = box_token_names(token, id) ? find(c, id) : NULL;
@@ -61,14 +61,22 @@ int box_auth_check(struct api_call *c, const char *token, struct err *err)
 	/* Which of the two it was is nobody's business. */
 	if (!sb || !box_token_is(c->api->deps.secret, BOX_TOKEN_SESSION, id, token))
 		return err_set(err, EACCES, "the token is not valid, or its sandbox has ended");
-	box_auth_become(c, sb, BOX_AUTH_SESSION_SCOPES);
+	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_SESSION), ret);
 	return 0;
+}
+
+int box_auth_give(const struct api_call *c, enum box_token kind, const char *id,
+		  char ret[BOX_TOKEN_SIZE])
+{
+	int r = principal_check(c->who, box_token_scopes(kind), NULL);
+
+	return r < 0 ? r : box_token_make(c->api->deps.secret, kind, id, ret);
 }
 
 int box_auth_write(const struct api_call *c, const char *sandbox_id, struct buf *ret)
 {
 	char token[BOX_TOKEN_SIZE];
-	int r = box_token_make(c->api->deps.secret, BOX_TOKEN_SESSION, sandbox_id, token);
+	int r = box_auth_give(c, BOX_TOKEN_SESSION, sandbox_id, token);
 
 	if (r == 0)
 		r = buf_printf(ret, BEARER PREFIX "%s", token);
@@ -110,7 +118,7 @@ bool box_auth_is_signed(struct api_call *c)
 	       !http_header(c->http, "X-API-Key") && read_query(c, &a) == 0 && a.signature;
 }
 
-int box_auth_check_signed(struct api_call *c, struct err *err)
+int box_auth_check_signed(struct api_call *c, struct principal *ret, struct err *err)
 {
 	struct signed_file s = { .is_write = strcmp(http_method(c->http), "PUT") == 0 };
 	struct sandbox *sb = find(c, call_param(c, "id"));
@@ -129,6 +137,6 @@ int box_auth_check_signed(struct api_call *c, struct err *err)
 		return err_set(err, EACCES, "the address is not signed by this server");
 	if (s.expires * 1000 <= clock_wall_ms())
 		return err_set(err, EACCES, "the address is not good any more: ask for another");
-	box_auth_become(c, sb, s.is_write ? SCOPE_FILE_WRITE : SCOPE_FILE_READ);
+	box_auth_fill(sb, s.is_write ? SCOPE_FILE_WRITE : SCOPE_FILE_READ, ret);
 	return 0;
 }

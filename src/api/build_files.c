@@ -36,7 +36,7 @@ void api_build_file_get(struct api_call *c)
 
 	if (!build_hash_is_valid(hash))
 		return problem_field(c, "hash", "want a SHA-256 in lower-case hex");
-	reply(c, 200, build_file_find(c->api->deps.sandboxes, c->who.owner, hash));
+	reply(c, 200, build_file_find(c->api->deps.sandboxes, c->who->owner, hash));
 }
 
 struct file_put { /* in the request's arena */
@@ -127,5 +127,5 @@ void api_build_file_put(struct api_call *c)
 
 	if (!build_hash_is_valid(hash))
 		return problem_status(c, 400, "hash: want a SHA-256 in lower-case hex");
-	build_file_receive(c, c->who.owner, hash, reply_kept);
+	build_file_receive(c, c->who->owner, hash, reply_kept);
 }

@@ -139,7 +139,7 @@ static bool may_use_images(struct api_call *c)
 {
 	struct err err = { 0 };
 
-	if (principal_check(&c->who, SCOPE_IMAGE, &err) == 0)
+	if (principal_check(c->who, SCOPE_IMAGE, &err) == 0)
 		return true;
 	problem_reply(c, &err);
 	return false;
@@ -148,8 +148,8 @@ static bool may_use_images(struct api_call *c)
 void api_build_create(struct api_call *c)
 {
 	const struct body_build *body = c->body;
-	struct build_wish wish = { .owner = c->who.owner,
-				   .key_id = c->who.key_id,
+	struct build_wish wish = { .owner = c->who->owner,
+				   .key_id = c->who->key_id,
 				   .name = body->name,
 				   .from = body->from ? body->from : "",
 				   .snapshot = body->snapshot ? body->snapshot : "",
@@ -199,5 +199,5 @@ void api_build_delete(struct api_call *c)
 
 void api_build_cache_delete(struct api_call *c)
 {
-	build_cache_clear(c->api->deps.sandboxes, c->who.owner, object_removed, c);
+	build_cache_clear(c->api->deps.sandboxes, c->who->owner, object_removed, c);
 }

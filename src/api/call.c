@@ -39,7 +39,7 @@ const char *call_param(const struct api_call *c, const char *name)
 
 const char *call_owner(const struct api_call *c)
 {
-	return c->who.scopes & SCOPE_ADMIN ? NULL : c->who.owner;
+	return c->who->scopes & SCOPE_ADMIN ? NULL : c->who->owner;
 }
 
 /* What uses a sandbox, and is no mere look at it. */
@@ -48,22 +48,27 @@ static bool is_use(const struct api_call *c)
 	return c->route->route.scope & (SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE);
 }
 
-static struct sandbox *look_up(struct api_call *c)
+struct sandbox *call_look_up(struct api_call *c, const char *id)
 {
 	struct sandboxes *all = c->api->deps.sandboxes;
-	const char *id = call_param(c, "id");
 	/* An admin's own sandbox of that name goes before another owner's. */
-	struct sandbox *sb = sandboxes_find(all, id, c->who.owner);
+	struct sandbox *sb = sandboxes_find(all, id, c->who->owner);
+	struct sandbox_info info;
 
 	if (!sb && !call_owner(c))
 		sb = sandboxes_find(all, id, NULL);
+	if (sb) {
+		sandbox_info(sb, &info);
+		if (!principal_may_enter(c->who, info.owner, info.id))
+			sb = NULL;
+	}
 	c->is_foreign = !sb && sandboxes_find(all, id, NULL);
 	return sb;
 }
 
 struct sandbox *call_find_sandbox(struct api_call *c)
 {
-	struct sandbox *sb = look_up(c);
+	struct sandbox *sb = call_look_up(c, call_param(c, "id"));
 
 	if (sb && is_use(c))
 		sandbox_touch(sb);
@@ -87,7 +92,7 @@ static void woken(void *user, struct sandbox *sb, const struct err *err)
 
 bool call_wakes(struct api_call *c, void (*go)(struct api_call *c))
 {
-	struct sandbox *sb = !c->door && is_use(c) ? look_up(c) : NULL;
+	struct sandbox *sb = !c->door && is_use(c) ? call_look_up(c, call_param(c, "id")) : NULL;
 	struct waking *w;
 
 	if (!sb || !sandbox_wakes(sb))
@@ -105,13 +110,13 @@ bool call_wakes(struct api_call *c, void (*go)(struct api_call *c))
 bool call_is_within(const struct api_call *c)
 {
 	const char *id = call_param(c, "id");
-	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, id, c->who.owner);
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, id, c->who->owner);
 	struct sandbox_info info;
 
 	if (!sb)
-		return strcmp(id, c->who.sandbox_id) == 0;
+		return strcmp(id, c->who->sandbox_id) == 0;
 	sandbox_info(sb, &info);
-	return strcmp(info.id, c->who.sandbox_id) == 0;
+	return strcmp(info.id, c->who->sandbox_id) == 0;
 }
 
 struct sandbox *call_sandbox(struct api_call *c)
@@ -355,7 +360,7 @@ bool call_stream_may_begin(struct api_call *c, const char *sandbox_id)
 	unsigned n = 0;
 
 	/* What had to happen first may have taken a while. */
-	if (!is_good(c->api, c->who.key_id, c->who.expires_ms, c->who.owner)) {
+	if (!is_good(c->api, c->who->key_id, c->who->expires_ms, c->who->owner)) {
 		problem_status(c, 401, "%s", CALL_KEY_ENDED);
 		return false;
 	}
@@ -377,10 +382,10 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 	s->api = c->api;
 	s->kind = kind;
 	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
-	(void)str_copy(s->key_id, sizeof(s->key_id), c->who.key_id);
-	(void)str_copy(s->bound_id, sizeof(s->bound_id), c->who.sandbox_id);
-	(void)str_copy(s->owner, sizeof(s->owner), c->who.owner);
-	s->expires_ms = c->who.expires_ms;
+	(void)str_copy(s->key_id, sizeof(s->key_id), c->who->key_id);
+	(void)str_copy(s->bound_id, sizeof(s->bound_id), c->who->sandbox_id);
+	(void)str_copy(s->owner, sizeof(s->owner), c->who->owner);
+	s->expires_ms = c->who->expires_ms;
 	list_push_back(&c->api->streams, &s->node);
 	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
 	return true;

@@ -58,17 +58,28 @@ struct api {
 	struct build_network build_network; /* build_way.c */
 };
 
+/* The target as the head of the request names it (headers, host name): says which door it is for,
+ * and whose token an authenticator has to look for. Anybody can write anything there. */
+struct call_claim {
+	char box_id[ID_LEN + 1]; /* "": none, or none that can be */
+	uint16_t port;
+	bool is_for_box; /* for what is in the sandbox, and not for the control plane */
+};
+
 struct api_call {
 	struct api *api;
 	struct http_request *http;
 	const struct api_route *route; /* NULL: none was found */
 	const struct api_door *door;   /* NULL: our own */
-	char box_id[ID_LEN + 1];       /* the sandbox, where the path does not name it */
-	uint16_t box_port;             /* and what of it */
-	bool is_for_box;               /* a door found box_id in the head */
-	bool has_woken;                /* that sandbox stood still, and was woken for this */
+	struct call_claim claim;
 	struct router_match match;
-	struct principal who; /* of a public route: nobody, without any scope */
+	/* Who asks: verified, and written by call_auth.c alone. Of a public route: nobody, without
+	 * any scope. Never NULL. */
+	const struct principal *who;
+	/* Where the path names no sandbox, the one that it is about: the caller's token's, or one
+	 * that the server has found. Never from the request's head. */
+	const char *box_id;
+	bool has_woken;  /* that sandbox stood still, and was woken for this */
 	void *body;      /* arena: the struct of the route's body table; zeroed without a body */
 	bool has_waited; /* for a token's key: it does so once */
 	bool is_foreign; /* what it asked for is another owner's */
@@ -87,6 +98,9 @@ const char *call_owner(const struct api_call *c);
 struct sandbox *call_sandbox(struct api_call *c);
 /* The same, but NULL without an answer. */
 struct sandbox *call_find_sandbox(struct api_call *c);
+/* The live sandbox of this id or name that the caller may reach, or NULL; the two above find theirs
+ * by this. */
+struct sandbox *call_look_up(struct api_call *c, const char *id);
 /* Whether what is asked wakes the path's sandbox first: go() comes when it is awake, or the call is
  * answered. False: nothing has to be waited for. */
 bool call_wakes(struct api_call *c, void (*go)(struct api_call *c));

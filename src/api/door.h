@@ -9,6 +9,7 @@
 struct api_call;
 struct api_route_table;
 struct err;
+struct principal;
 
 #define API_DOORS_MAX 8u
 
@@ -18,11 +19,13 @@ struct api_door {
 	 */
 	const struct api_route_table *table;
 	/* Whether a request is this door's; asked in the order of the doors, before the routes. May
-	 * fill in c->box_id, which is then what the path's ":id" is elsewhere. */
+	 * fill in c->claim. */
 	bool (*claims)(struct api_call *c);
-	/* Who asks: fills in c->who. NULL: as the API's key says. -EACCES: refused.
-	 * -EINPROGRESS: it has answered, or `again` comes with the call. */
-	int (*authenticate)(struct api_call *c, void (*again)(struct api_call *c), struct err *err);
+	/* Who asks: fills in *ret with what it has verified, bound to the sandbox where that is all
+	 * that the door opens. NULL: as the API's key says. -EACCES: refused. -EINPROGRESS: it has
+	 * answered, or `again` comes with the call. */
+	int (*authenticate)(struct api_call *c, void (*again)(struct api_call *c),
+			    struct principal *ret, struct err *err);
 	/* An error's answer. field may be NULL. */
 	void (*refuse)(struct api_call *c, int status, const char *code, const char *message,
 		       const char *field);

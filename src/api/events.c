@@ -174,7 +174,7 @@ static void follow(struct api_call *c)
 		return problem_reply(c, &(struct err){ ENOMEM, "events" });
 	f->base.cut = cut;
 	list_init(&f->listener.node);
-	(void)str_format(place, sizeof(place), "@%s", c->who.owner);
+	(void)str_format(place, sizeof(place), "@%s", c->who->owner);
 	if (!read_query(c, f) || !call_stream_begin(c, &f->base, "sse", place)) {
 		free(f);
 		return;

@@ -15,6 +15,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "net/http.h"
+#include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
 #include "telemetry/metrics.h"
@@ -189,9 +190,35 @@ static void render(struct api_call *c, const struct pool_row *rows, size_t n)
 	http_reply(c->http, 200, METRICS_CONTENT_TYPE, buf_str(&b), b.len);
 }
 
+static void put_own(struct buf *b, const char *name, const char *help, const struct quota *q)
+{
+	(void)buf_printf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+	for (int i = 0; i < QUOTA_COUNT; i++)
+		(void)buf_printf(b, "%s{kind=\"%s\"} %.15g\n", name, quota_name((enum quota_kind)i),
+				 (double)q->v[i] / (i == QUOTA_CPU ? 1000 : 1));
+}
+
+/* The machine's, and with them those of all others, are for admins. */
+static void reply_own(struct api_call *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct quota limits, used;
+
+	quota_of(c->api->deps.sandboxes, c->who->owner, &limits, &used);
+	put_own(&b, "holt_user_quota", "What the caller may have; 0: no limit.", &limits);
+	put_own(&b, "holt_user_use", "What the caller has.", &used);
+	if (b.failed)
+		return problem_reply(c, &(struct err){ ENOMEM, "metrics" });
+	http_reply(c->http, 200, METRICS_CONTENT_TYPE, buf_str(&b), b.len);
+}
+
 void api_metrics(struct api_call *c)
 {
+	bool is_known = c->who->owner[0] != '\0'; /* else the setting opens them to everybody */
+
 	if (!c->api->deps.metrics)
 		return problem_status(c, 404, "metrics are not kept here");
+	if (is_known && c->who->role != ROLE_ADMIN)
+		return reply_own(c);
 	pool_ask(c, render);
 }

@@ -65,8 +65,8 @@ bool keys_are_seen(struct api_call *c, const struct key_row *row)
 			return false;
 	}
 	if (c->route->route.flags & ROUTE_OWN)
-		return strcmp(row->owner, c->who.owner) == 0;
-	return principal_owns(&c->who, row->owner);
+		return strcmp(row->owner, c->who->owner) == 0;
+	return principal_owns(c->who, row->owner);
 }
 
 struct collect {

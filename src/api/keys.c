@@ -184,16 +184,16 @@ static bool check_grant(struct api_call *c, const struct body_key *body)
 	bool is_own = (c->route->route.flags & ROUTE_OWN) != 0;
 
 	/* Who may make keys has at least the role that one gets by default. */
-	if (body->role > (int)c->who.role) {
+	if (body->role > (int)c->who->role) {
 		problem_status(c, 403, "a key of role '%s' cannot make one of role '%s'",
-			       role_name(c->who.role), role_name((enum role)body->role));
+			       role_name(c->who->role), role_name((enum role)body->role));
 		return false;
 	}
-	if (body->owner && is_own && strcmp(body->owner, c->who.owner) != 0) {
+	if (body->owner && is_own && strcmp(body->owner, c->who->owner) != 0) {
 		problem_field(c, "owner", "owner: these are your own keys");
 		return false;
 	}
-	if (body->owner && !principal_owns(&c->who, body->owner)) {
+	if (body->owner && !principal_owns(c->who, body->owner)) {
 		problem_status(c, 403, "only an admin makes keys of another owner");
 		return false;
 	}
@@ -218,6 +218,15 @@ static bool read_scopes(struct api_call *c, const struct jv_strings *names, unsi
 	return true;
 }
 
+/* In a row, no scopes are all that the role gives: nothing in common must not become that. */
+static bool check_any(struct api_call *c, unsigned scopes)
+{
+	if (scopes != 0)
+		return true;
+	problem_status(c, 403, "this key has none of the scopes that the new one could have");
+	return false;
+}
+
 /* What the new key is held to; 0: what its role gives. A key that is narrower than its role makes
  * none that is wider than itself. */
 static bool choose_scopes(struct api_call *c, const struct body_key *body, enum role role,
@@ -228,9 +237,11 @@ static bool choose_scopes(struct api_call *c, const struct body_key *body, enum 
 
 	if (!read_scopes(c, &body->scopes, allowed, &asked))
 		return false;
-	if (!asked && (allowed & ~c->who.scopes) != 0)
-		asked = allowed & c->who.scopes;
-	else if (principal_check(&c->who, asked, &err) < 0) {
+	if (!asked && (allowed & ~c->who->scopes) != 0) {
+		asked = allowed & c->who->scopes;
+		if (!check_any(c, asked))
+			return false;
+	} else if (principal_check(c->who, asked, &err) < 0) {
 		problem_status(c, 403, "%s", err.text);
 		return false;
 	}
@@ -254,7 +265,7 @@ static bool check_room(struct api_call *c, const char *owner)
 {
 	struct count count = { .owner = owner };
 
-	if (c->who.scopes & SCOPE_ADMIN)
+	if (c->who->scopes & SCOPE_ADMIN)
 		return true;
 	auth_keys_each(c->api->deps.keys, count_key, &count);
 	LIST_FOREACH (&c->api->writes, w, struct key_write, node)
@@ -305,7 +316,7 @@ void api_key_create(struct api_call *c)
 {
 	const struct body_key *body = c->body;
 	struct key_row row = { .name = body->name,
-			       .owner = body->owner ? body->owner : c->who.owner,
+			       .owner = body->owner ? body->owner : c->who->owner,
 			       .sandbox_id = "",
 			       .role = (uint8_t)(body->role < 0 ? ROLE_USER : body->role),
 			       .created_ms = clock_wall_ms() };
@@ -329,8 +340,10 @@ void api_token_create(struct api_call *c)
 
 	if (!sb || !read_scopes(c, &body->scopes, TOKEN_SCOPES, &scopes))
 		return;
-	row.scopes = scopes ? scopes : TOKEN_SCOPES & c->who.scopes;
-	if (principal_check(&c->who, row.scopes, &err) < 0)
+	row.scopes = scopes ? scopes : TOKEN_SCOPES & c->who->scopes;
+	if (!check_any(c, row.scopes))
+		return;
+	if (principal_check(c->who, row.scopes, &err) < 0)
 		return problem_status(c, 403, "%s", err.text);
 	sandbox_info(sb, &info);
 	row.owner = info.owner;
@@ -372,9 +385,9 @@ static bool may_revoke(struct api_call *c, const struct revoke *v)
 		problem_status(c, 404, "there is no key '%.64s'", v->id);
 		return false;
 	}
-	if (v->row->role > c->who.role) {
+	if (v->row->role > c->who->role) {
 		problem_status(c, 403, "a key of role '%s' cannot revoke one of role '%s'",
-			       role_name(c->who.role), role_name(v->row->role));
+			       role_name(c->who->role), role_name(v->row->role));
 		return false;
 	}
 	if (is_usable_admin(v->row, v->now_ms) && v->admins == 0) {

@@ -77,13 +77,13 @@ static uint64_t seconds_up(uint64_t ms)
 bool limits_check(struct api_call *c)
 {
 	enum rate_class class = limits_class(c->route);
-	struct rate rate = limits_rate(c->api, c->who.owner, class);
+	struct rate rate = limits_rate(c->api, c->who->owner, class);
 	struct bucket_state s;
 	bool is_let_in;
 
 	if (rate.count == 0)
 		return true;
-	is_let_in = limits_take(c->api, c->who.key_id, c->who.owner, class, &s);
+	is_let_in = limits_take(c->api, c->who->key_id, c->who->owner, class, &s);
 	add_number(c, "X-RateLimit-Limit", rate.count);
 	add_number(c, "X-RateLimit-Remaining", s.remaining);
 	add_number(c, "X-RateLimit-Reset", seconds_up(s.full_ms));

@@ -59,7 +59,7 @@ struct object *object_of_call(struct api_call *c, enum object_set set, const cha
 {
 	struct objects *t = sandboxes_objects(c->api->deps.sandboxes, set);
 	/* As with sandboxes: an admin's own goes before another owner's. */
-	struct object *o = objects_find(t, id_or_name, c->who.owner);
+	struct object *o = objects_find(t, id_or_name, c->who->owner);
 
 	if (!o && !call_owner(c))
 		o = objects_find(t, id_or_name, NULL);

@@ -216,7 +216,7 @@ static void dial(struct api_call *c, struct sandbox *sb, const struct proxy_targ
 	p->base.cut = cut;
 	/* Without a key it is the port's token, or the port is open to all: closing it ends this.
 	 */
-	if (c->who.owner[0] != '\0' && !call_stream_begin(c, &p->base, "ws", info.id))
+	if (c->who->owner[0] != '\0' && !call_stream_begin(c, &p->base, "ws", info.id))
 		return free(p);
 	if (port_dial(sb, target->port, &ops, p, &p->use, &err) == 0)
 		return http_on_gone(c->http, gone, p);

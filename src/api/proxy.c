@@ -179,7 +179,7 @@ static bool begin_stream(struct proxy *p)
 	struct api_call *c = p->call;
 
 	p->stream.cut = cut;
-	if (c->who.owner[0] == '\0' || call_stream_begin(c, &p->stream, "ws", p->sandbox_id))
+	if (c->who->owner[0] == '\0' || call_stream_begin(c, &p->stream, "ws", p->sandbox_id))
 		return true;
 	end_call(p);
 	return false;

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "api/call.h"
+#include "api/call_auth.h"
 #include "api/handlers.h"
 #include "api/open_calls.h"
 #include "api/problem.h"
@@ -117,7 +118,7 @@ static void redirect(struct api_call *c)
 
 const struct port_info *proxy_find_port(struct api_call *c, struct sandbox **ret)
 {
-	bool has_key = c->who.owner[0] != '\0';
+	bool has_key = c->who->owner[0] != '\0';
 	const struct port_info *port;
 	struct sandbox *sb;
 
@@ -264,17 +265,14 @@ static bool has_key(struct api_call *c, const struct sandbox *sb)
 {
 	const char *bearer = our_key(http_header(c->http, "Authorization"));
 	const char *key = our_key(http_header(c->http, "X-API-Key"));
-	struct sandbox_info info;
 	struct principal who;
+	struct sandbox_info info;
 
 	if ((!bearer && !key) || auth_check(c->api->deps.keys, bearer, key, &who, NULL) < 0)
 		return false;
 	sandbox_info(sb, &info);
-	if (principal_check(&who, SCOPE_PORT, NULL) < 0 || !principal_owns(&who, info.owner) ||
-	    (who.sandbox_id[0] != '\0' && strcmp(who.sandbox_id, info.id) != 0))
-		return false;
-	c->who = who;
-	return true;
+	return principal_may_enter(&who, info.owner, info.id) && call_admit(c, &who, NULL) == 0 &&
+	       principal_check(c->who, SCOPE_PORT, NULL) == 0;
 }
 
 static void handle_host(struct api_call *c, uint16_t number, const char *id)

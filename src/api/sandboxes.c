@@ -100,7 +100,7 @@ static bool find_template(struct api_call *c, const struct body_sandbox *body, c
 			      "one of them");
 		return false;
 	}
-	if (!row && template_own_find(c->api->deps.sandboxes, c->who.owner, name)) {
+	if (!row && template_own_find(c->api->deps.sandboxes, c->who->owner, name)) {
 		*ret = name; /* the service knows what it stands for */
 		return true;
 	}
@@ -227,8 +227,8 @@ void api_sandbox_create(struct api_call *c)
 	const struct body_sandbox *body = c->body;
 	struct arena *a = http_arena(c->http);
 	struct sandbox_request req = {
-		.owner = c->who.owner,
-		.key_id = c->who.key_id,
+		.owner = c->who->owner,
+		.key_id = c->who->key_id,
 		.name = body->name ? body->name : "",
 		.get_or_create = body->get_or_create,
 		.snapshot = body->snapshot,

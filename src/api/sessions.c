@@ -77,7 +77,7 @@ static struct object *find(struct api_call *c)
 
 	if (!take_user(c, &user))
 		return NULL;
-	o = session_find(all, c->who.owner, id);
+	o = session_find(all, c->who->owner, id);
 	/* Ids are an owner's: others' are found by what is unique here. */
 	if (!o && !call_owner(c))
 		o = session_find_any(all, id);
@@ -112,7 +112,7 @@ void api_agent_session_create(struct api_call *c)
 	if (wish.user && strlen(wish.user) > SESSION_TEXT_MAX)
 		return problem_field(c, "user_id", "user_id: want at most %d bytes",
 				     SESSION_TEXT_MAX);
-	session_add(c->api->deps.sandboxes, c->who.owner, &wish, made, c);
+	session_add(c->api->deps.sandboxes, c->who->owner, &wish, made, c);
 }
 
 static void write_page(struct api_call *c, struct object **found, size_t n, bool more,
@@ -203,18 +203,16 @@ void api_agent_session_delete(struct api_call *c)
 static int write_headers(struct api_call *c, struct jw *w, const char *id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = 0;
+	int r = box_auth_write(c, id, &b);
 
 	jw_key(w, "headers");
 	jw_object_begin(w);
-	if (principal_check(&c->who, BOX_AUTH_SESSION_SCOPES, NULL) == 0)
-		r = box_auth_write(c, id, &b);
-	if (r == 0 && b.len > 0)
+	if (r == 0)
 		jw_str_field(w, "Authorization", buf_str(&b));
 	jw_object_end(w);
 	if (b.data)
 		explicit_bzero(b.data, b.len);
-	return r;
+	return r == -EPERM ? 0 : r;
 }
 
 /* created NULL: it was not asked for. */
@@ -280,7 +278,7 @@ void api_agent_session_provision(struct api_call *c)
 		return;
 	o = find_workspace(c);
 	if (o)
-		session_provision(c->api->deps.sandboxes, o, c->who.key_id, wait_ms, given, c);
+		session_provision(c->api->deps.sandboxes, o, c->who->key_id, wait_ms, given, c);
 }
 
 void api_agent_session_sandbox(struct api_call *c)

@@ -25,7 +25,7 @@ static void write_summary(struct jw *w, const struct skill *s)
 /* What lies in an operator's folder is an operator's business. */
 static void write_problems(const struct api_call *c, const struct skill_set *set, struct jw *w)
 {
-	bool is_told = c->who.scopes & SCOPE_ADMIN;
+	bool is_told = c->who->scopes & SCOPE_ADMIN;
 
 	jw_key(w, "problems");
 	jw_array_begin(w);

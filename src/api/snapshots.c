@@ -120,7 +120,7 @@ void api_sandbox_fork(struct api_call *c)
 		     &(struct fork_request){ .count = body->count,
 					     .name = body->name ? body->name : "",
 					     .owner = info.owner,
-					     .key_id = c->who.key_id,
+					     .key_id = c->who->key_id,
 					     .timeout_ms = body->timeout_ms,
 					     .trace = call_trace(c) },
 		     forked, c);

@@ -175,7 +175,7 @@ void api_template_create(struct api_call *c)
 {
 	const struct body_template *body = c->body;
 	struct template_wish wish = {
-		.owner = c->who.owner,
+		.owner = c->who->owner,
 		.name = body->name,
 		.from = body->from ? body->from : "",
 		.snapshot = body->snapshot ? body->snapshot : "",
@@ -211,7 +211,7 @@ static void reply_builtin(struct api_call *c, const struct template_row *row)
 static struct object *find(struct api_call *c)
 {
 	const char *name = call_param(c, "name");
-	struct object *o = template_own_find(c->api->deps.sandboxes, c->who.owner, name);
+	struct object *o = template_own_find(c->api->deps.sandboxes, c->who->owner, name);
 
 	return o ? o : object_of_call(c, OBJECTS_TEMPLATE, "template", name);
 }

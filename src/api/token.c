@@ -55,7 +55,7 @@ static int wait_for_key(struct api_call *c, void (*again)(struct api_call *c), s
 }
 
 int token_check(struct api_call *c, const char *token, void (*again)(struct api_call *c),
-		struct err *err)
+		struct principal *ret, struct err *err)
 {
 	const struct config *cfg = c->api->deps.config;
 	struct jwt_rules rules = { .issuer = cfg->jwt_issuer,
@@ -65,7 +65,7 @@ int token_check(struct api_call *c, const char *token, void (*again)(struct api_
 				   .may_be_admin = cfg->jwt_admin,
 				   .skew_s = (int64_t)(cfg->jwt_skew_ms / 1000) };
 	int r = jwt_check(token, jwks_source_keys(c->api->deps.jwks), &rules,
-			  clock_wall_ms() / 1000, &c->who, err);
+			  clock_wall_ms() / 1000, ret, err);
 
 	if (r == -EAGAIN && !c->has_waited)
 		return wait_for_key(c, again, err);

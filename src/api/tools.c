@@ -53,7 +53,7 @@ static void reply_items(struct api_call *c, struct listing *l, void (*each)(stru
 static void write_server(void *user, const struct mcpc_server_info *i)
 {
 	const struct listing *l = user;
-	bool is_admin = l->call->who.role == ROLE_ADMIN;
+	bool is_admin = l->call->who->role == ROLE_ADMIN;
 	struct jw *w = l->w;
 
 	jw_object_begin(w);
@@ -211,8 +211,8 @@ void api_tool_call(struct api_call *c)
 	struct tool_use *u = arena_alloc(http_arena(c->http), sizeof(*u));
 	struct mcpc_tool_call call = { .server = call_param(c, "server"),
 				       .tool = call_param(c, "tool"),
-				       .who = &c->who,
-				       .sandbox_id = c->who.sandbox_id,
+				       .who = c->who,
+				       .sandbox_id = c->who->sandbox_id,
 				       .timeout_ms = body->timeout_ms,
 				       .done = called,
 				       .user = u };
@@ -274,7 +274,7 @@ void api_approval_decide(struct api_call *c)
 	if (text && jv_kind(body->content) != JV_OBJECT)
 		return problem_field(c, "content", "want an object");
 	if (mcpc_approval_decide(servers_of(c), call_param(c, "aid"), call_owner(c),
-				 body->decision == BODY_ALLOW, text, &c->who, &err) < 0)
+				 body->decision == BODY_ALLOW, text, c->who, &err) < 0)
 		return problem_reply(c, &err);
 	call_reply_empty(c);
 }

@@ -71,12 +71,12 @@ void api_user(struct api_call *c)
 	struct jw w = jw_begin(&b);
 
 	jw_object_begin(&w);
-	jw_str_field(&w, "owner", c->who.owner);
-	jw_str_field(&w, "role", role_name(c->who.role));
-	jw_str_field(&w, "keyId", c->who.key_id);
-	jw_str_field(&w, "sandboxId", c->who.sandbox_id[0] ? c->who.sandbox_id : NULL);
-	keys_write_scopes(&w, c->who.scopes);
-	write_limits(&w, c, c->who.owner);
+	jw_str_field(&w, "owner", c->who->owner);
+	jw_str_field(&w, "role", role_name(c->who->role));
+	jw_str_field(&w, "keyId", c->who->key_id);
+	jw_str_field(&w, "sandboxId", c->who->sandbox_id[0] ? c->who->sandbox_id : NULL);
+	keys_write_scopes(&w, c->who->scopes);
+	write_limits(&w, c, c->who->owner);
 	jw_object_end(&w);
 	call_reply(c, 200, &w);
 }

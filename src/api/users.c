@@ -274,7 +274,7 @@ static bool apply(struct api_call *c, struct user *u)
 /* Whoever does this stays an admin: there is always one. */
 static bool check_self(struct api_call *c, const char *name, bool stays_admin)
 {
-	if (stays_admin || strcmp(name, c->who.owner) != 0)
+	if (stays_admin || strcmp(name, c->who->owner) != 0)
 		return true;
 	problem_status(c, 409, "that would shut yourself out: another admin may do it");
 	return false;

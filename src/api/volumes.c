@@ -34,7 +34,7 @@ void api_volume_create(struct api_call *c)
 {
 	const struct body_volume *body = c->body;
 
-	volume_create(c->api->deps.sandboxes, c->who.owner, body->name, body->bytes, made, c);
+	volume_create(c->api->deps.sandboxes, c->who->owner, body->name, body->bytes, made, c);
 }
 
 void api_volume_list(struct api_call *c)

@@ -81,7 +81,7 @@ void api_warmpool_create(struct api_call *c)
 	struct pool_wish wish = *(const struct pool_wish *)c->body;
 
 	if (!wish.owner)
-		wish.owner = c->who.owner;
+		wish.owner = c->who->owner;
 	pool_create(c->api->deps.sandboxes, &wish, made, c);
 }
 

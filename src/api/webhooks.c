@@ -106,7 +106,7 @@ void api_webhook_create(struct api_call *c)
 
 	if (wish->all_owners && call_owner(c))
 		return problem_status(c, 403, "allOwners: only an admin hears of everybody");
-	webhooks_add(c->api->deps.webhooks, c->who.owner, wish, made, c);
+	webhooks_add(c->api->deps.webhooks, c->who->owner, wish, made, c);
 }
 
 static void write_listed(struct jw *w, const struct object *o)

@@ -3,18 +3,30 @@
 #include <errno.h>
 #include <string.h>
 
+#include "auth/scope.h"
 #include "base/encode.h"
 #include "base/str.h"
 #include "crypto/hmac.h"
 #include "crypto/secret.h"
 
-/* What is given out is good as long as these stay. */
-static const char *const purposes[] = {
-	[BOX_TOKEN_ENVD] = "e2b.envd",
-	[BOX_TOKEN_TRAFFIC] = "e2b.traffic",
-	[BOX_TOKEN_VOLUME] = "e2b.volume",
-	[BOX_TOKEN_SESSION] = "session",
+#define IN_BOX (SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE)
+
+/* What is given out is good as long as the purposes stay. The interpreter of E2B takes the traffic
+ * token too, and code that runs can do all that the other opens. */
+static const struct {
+	const char *purpose;
+	unsigned scopes;
+} kinds[] = {
+	[BOX_TOKEN_ENVD] = { "e2b.envd", IN_BOX | SCOPE_PORT },
+	[BOX_TOKEN_TRAFFIC] = { "e2b.traffic", IN_BOX | SCOPE_PORT },
+	[BOX_TOKEN_VOLUME] = { "e2b.volume", SCOPE_FILE_READ | SCOPE_FILE_WRITE },
+	[BOX_TOKEN_SESSION] = { "session", IN_BOX },
 };
+
+unsigned box_token_scopes(enum box_token kind)
+{
+	return kinds[kind].scopes;
+}
 
 int box_token_make(const struct secret *secret, enum box_token kind, const char *id,
 		   char ret[BOX_TOKEN_SIZE])
@@ -27,7 +39,7 @@ int box_token_make(const struct secret *secret, enum box_token kind, const char 
 
 	if (!id_is_valid(id))
 		return -EINVAL;
-	r = str_format(text, sizeof(text), "%s:%s", purposes[kind], id);
+	r = str_format(text, sizeof(text), "%s:%s", kinds[kind].purpose, id);
 	key = secret_reveal(secret, &n);
 	if (r == 0)
 		r = key ? hmac_sha256(key, n, text, strlen(text), mac) : -EINVAL;

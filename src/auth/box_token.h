@@ -18,6 +18,8 @@ enum box_token {
 	BOX_TOKEN_SESSION, /* of a session's sandbox: what is in it, by any door */
 };
 
+/* What it opens (enum scope, or-ed): it is given only to who holds all of these. */
+unsigned box_token_scopes(enum box_token kind);
 /* The id, then 40 hex digits. 0, -EINVAL without a secret, -ENOMEM, -EIO. */
 int box_token_make(const struct secret *secret, enum box_token kind, const char *id,
 		   char ret[BOX_TOKEN_SIZE]);

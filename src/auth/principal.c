@@ -22,3 +22,10 @@ bool principal_owns(const struct principal *p, const char *owner)
 		return true;
 	return owner && *owner && strcmp(p->owner, owner) == 0;
 }
+
+bool principal_may_enter(const struct principal *p, const char *owner, const char *sandbox_id)
+{
+	if (!principal_owns(p, owner))
+		return false;
+	return p->sandbox_id[0] == '\0' || strcmp(p->sandbox_id, sandbox_id) == 0;
+}

@@ -24,3 +24,6 @@ struct principal {
 int principal_check(const struct principal *p, unsigned scopes, struct err *err);
 /* Admins own everything. NULL or "" belongs to nobody. */
 bool principal_owns(const struct principal *p, const char *owner);
+/* Whether it reaches this owner's sandbox: the owner is theirs, and a token of one sandbox is that
+ * sandbox's. The one check of it, whatever protocol asks. */
+bool principal_may_enter(const struct principal *p, const char *owner, const char *sandbox_id);

@@ -279,6 +279,6 @@ void e2b_context_restart(struct api_call *c)
 
 void e2b_code_health(struct api_call *c)
 {
-	if (e2b_sandbox(c))
+	if (e2b_claimed_runs(c))
 		http_reply(c->http, 200, "application/json", "\"OK\"", 4);
 }

@@ -61,7 +61,7 @@ static void read_policy(const struct api_call *c, const struct sandbox_info *inf
 	ret->is_public =
 		said.is_public && info->note[0] != '\0' && c->api->deps.config->e2b_public_ports;
 	if (said.mask_host[0])
-		set_host(ret, said.mask_host, c->box_port);
+		set_host(ret, said.mask_host, c->claim.port);
 }
 
 /* ---- what goes wrong ---- */
@@ -84,7 +84,7 @@ static void reply_page(struct api_call *c, int status, const char *message)
 	if (buf_printf(&b,
 		       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
 		       "<title>%d</title></head><body><h1>%s</h1><p>Port %u</p></body></html>\n",
-		       status, message, c->box_port) < 0)
+		       status, message, c->claim.port) < 0)
 		return http_reply_error(c->http, status, "bad_gateway", "out of memory");
 	http_reply(c->http, status, "text/html; charset=utf-8", b.data, b.len);
 }
@@ -97,10 +97,10 @@ static void reply(struct api_call *c, int status, const char *message, bool with
 	if (is_page(c))
 		return reply_page(c, status, message);
 	jw_object_begin(&w);
-	jw_str_field(&w, "sandboxId", c->box_id);
+	jw_str_field(&w, "sandboxId", c->claim.box_id);
 	jw_str_field(&w, "message", message);
 	if (with_port)
-		jw_uint_field(&w, "port", c->box_port);
+		jw_uint_field(&w, "port", c->claim.port);
 	jw_int_field(&w, "code", status);
 	jw_object_end(&w);
 	if (jw_end(&w) < 0)
@@ -139,7 +139,7 @@ static bool may_pass(struct api_call *c, const struct policy *p)
 
 	if (p->is_public)
 		return true;
-	if (token && box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->box_id, token))
+	if (token && box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->claim.box_id, token))
 		return true;
 	if (token)
 		reply(c, 403, "The traffic access token is not this sandbox's", false);
@@ -158,16 +158,16 @@ void e2b_port(struct api_call *c)
 {
 	struct proxy_target t = { .path = http_path(c->http),
 				  .query = http_query_string(c->http),
-				  .port = c->box_port,
+				  .port = c->claim.port,
 				  .is_host = true };
-	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->claim.box_id, NULL);
 	struct sandbox_info info;
 	struct policy *policy = arena_alloc(http_arena(c->http), sizeof(*policy));
 
 	c->route = &any;
 	if (!policy)
 		return problem_reply(c, &(struct err){ ENOMEM, "port" });
-	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0)
+	if (!sb || strcmp(sandbox_id(sb), c->claim.box_id) != 0)
 		return reply_gone(c);
 	sandbox_info(sb, &info);
 	read_policy(c, &info, policy);

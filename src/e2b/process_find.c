@@ -103,7 +103,7 @@ static void on_page(void *user, const struct exec_info *infos, size_t n, bool mo
 	for (size_t i = 0; i < n; i++)
 		if (is_meant(&l->key, &infos[i]))
 			return exec_get(l->call->api->deps.sandboxes, l->call->box_id,
-					l->call->who.owner, infos[i].id, got, l);
+					l->call->who->owner, infos[i].id, got, l);
 	if (!more || n == 0 || ++l->pages == PAGES_MAX)
 		return refuse(l->call, &l->key);
 	turn_page(l, infos[n - 1].started_ms, infos[n - 1].id);
@@ -111,7 +111,7 @@ static void on_page(void *user, const struct exec_info *infos, size_t n, bool mo
 
 static void turn_page(struct look *l, int64_t before_ms, const char *before_id)
 {
-	exec_list(l->call->api->deps.sandboxes, l->call->box_id, l->call->who.owner, before_ms,
+	exec_list(l->call->api->deps.sandboxes, l->call->box_id, l->call->who->owner, before_ms,
 		  before_id, PAGE, on_page, l);
 }
 

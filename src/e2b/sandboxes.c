@@ -129,8 +129,8 @@ void e2b_sandbox_create(struct api_call *c)
 	struct arena *a = http_arena(c->http);
 	struct volume_mounts volumes = { 0 };
 	struct sandbox_request req = {
-		.owner = c->who.owner,
-		.key_id = c->who.key_id,
+		.owner = c->who->owner,
+		.key_id = c->who->key_id,
 		.name = "",
 		.volumes = body->volumes.len > 0 ? &volumes : NULL,
 		.env = pairs_given(a, &body->env),

@@ -50,7 +50,7 @@ static void write_secret(struct jw *w, const struct object *o)
 static struct object *find(struct api_call *c)
 {
 	const char *said = call_param(c, "sid");
-	struct object *o = vault_find(c->api->deps.sandboxes, c->who.owner, said);
+	struct object *o = vault_find(c->api->deps.sandboxes, c->who->owner, said);
 
 	if (!o)
 		problem_status(c, 404, "there is no secret '%.64s'", said);
@@ -67,7 +67,7 @@ static void made(void *user, struct object *o, const struct err *err)
 
 void e2b_secret_create(struct api_call *c)
 {
-	vault_add(c->api->deps.sandboxes, c->who.owner, c->body, made, c);
+	vault_add(c->api->deps.sandboxes, c->who->owner, c->body, made, c);
 }
 
 static void changed(void *user, struct object *o, const struct err *err)
@@ -104,7 +104,7 @@ void e2b_secret_delete(struct api_call *c)
 void e2b_secret_list(struct api_call *c)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct object_filter f = { .owner = c->who.owner };
+	struct object_filter f = { .owner = c->who->owner };
 	struct object **found;
 	struct cursor at = { 0 };
 	struct jw w = jw_begin(&b);

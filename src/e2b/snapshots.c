@@ -62,7 +62,7 @@ void e2b_sandbox_fork(struct api_call *c)
 {
 	const struct body_e2b_fork *body = c->body;
 	struct fork_request req = {
-		.count = body->count, .name = "", .key_id = c->who.key_id, .trace = call_trace(c)
+		.count = body->count, .name = "", .key_id = c->who->key_id, .trace = call_trace(c)
 	};
 	struct sandbox *sb = e2b_find(c);
 	struct sandbox_info info;
@@ -140,7 +140,7 @@ static void reply_page(struct api_call *c, struct object *const *found, size_t n
 static void list(struct api_call *c, const struct wanted *want, const struct cursor *at,
 		 size_t limit)
 {
-	struct object_filter f = { .owner = c->who.owner,
+	struct object_filter f = { .owner = c->who->owner,
 				   .before_ms = at->before_ms,
 				   .before_id = at->before_ms ? at->before_id : NULL };
 	size_t cap = want->sandbox_id ? SCAN_MAX : limit, n, kept = 0;

@@ -40,9 +40,9 @@ static bool find_header(struct api_call *c)
 		return false;
 	if (text && parse_u32(text, 1, UINT16_MAX, &port) < 0)
 		port = 0;
-	if (str_copy(c->box_id, sizeof(c->box_id), id) < 0)
-		c->box_id[0] = '\0';
-	c->box_port = (uint16_t)port;
+	if (str_copy(c->claim.box_id, sizeof(c->claim.box_id), id) < 0)
+		c->claim.box_id[0] = '\0';
+	c->claim.port = (uint16_t)port;
 	return true;
 }
 
@@ -50,21 +50,21 @@ static bool find_header(struct api_call *c)
  * own: that door says who may (proxy_door.c). */
 static bool is_holts(struct api_call *c)
 {
-	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->claim.box_id, NULL);
 	struct sandbox_info info;
 
 	if (!sb)
 		return true; /* which says nothing of whether there is one */
 	sandbox_info(sb, &info);
-	return info.note[0] == '\0' || port_find(sb, c->box_port);
+	return info.note[0] == '\0' || port_find(sb, c->claim.port);
 }
 
 static bool find_host(struct api_call *c)
 {
-	if (proxy_host_names(c, &c->box_port, c->box_id) &&
-	    (c->box_port == E2B_PORT_ENVD || c->box_port == E2B_PORT_CODE || !is_holts(c)))
+	if (proxy_host_names(c, &c->claim.port, c->claim.box_id) &&
+	    (c->claim.port == E2B_PORT_ENVD || c->claim.port == E2B_PORT_CODE || !is_holts(c)))
 		return true;
-	c->box_id[0] = '\0';
+	c->claim.box_id[0] = '\0';
 	return false;
 }
 
@@ -81,8 +81,8 @@ static bool find_token(struct api_call *c)
 {
 	const char *token = http_header(c->http, HEADER_TOKEN);
 
-	c->box_port = E2B_PORT_ENVD;
-	return token && box_token_names(token, c->box_id);
+	c->claim.port = E2B_PORT_ENVD;
+	return token && box_token_names(token, c->claim.box_id);
 }
 
 struct presented { /* a signature of a request */
@@ -136,10 +136,10 @@ static bool find_signature(struct api_call *c)
 
 	if (take_signature(c, &p) <= 0)
 		return false;
-	c->box_port = E2B_PORT_ENVD;
+	c->claim.port = E2B_PORT_ENVD;
 	/* NOTE: costs a microsecond for each sandbox there is: the address does not say whose. */
 	sb = sandboxes_search(c->api->deps.sandboxes, is_signed_by, &p);
-	(void)str_copy(c->box_id, sizeof(c->box_id), sb ? sandbox_id(sb) : "");
+	(void)str_copy(c->claim.box_id, sizeof(c->claim.box_id), sb ? sandbox_id(sb) : "");
 	return true;
 }
 
@@ -165,27 +165,27 @@ static bool is_control_path(const struct api_call *c)
  * plane. */
 static bool is_about_box(const struct api_call *c)
 {
-	return c->box_port == E2B_PORT_ENVD && is_control_path(c) && !is_loose_path(c);
+	return c->claim.port == E2B_PORT_ENVD && is_control_path(c) && !is_loose_path(c);
 }
 
 /* The first that is asked: whether it is for a sandbox at all, and then which, and what of it. */
 bool e2b_claims_envd(struct api_call *c)
 {
-	c->is_for_box = find_header(c) || find_host(c) ||
-			(is_loose_path(c) && (find_token(c) || find_signature(c)));
-	if (c->is_for_box && is_about_box(c))
-		c->is_for_box = false;
-	return c->is_for_box && c->box_port == E2B_PORT_ENVD;
+	c->claim.is_for_box = find_header(c) || find_host(c) ||
+			      (is_loose_path(c) && (find_token(c) || find_signature(c)));
+	if (c->claim.is_for_box && is_about_box(c))
+		c->claim.is_for_box = false;
+	return c->claim.is_for_box && c->claim.port == E2B_PORT_ENVD;
 }
 
 bool e2b_claims_code(struct api_call *c)
 {
-	return c->is_for_box && c->box_port == E2B_PORT_CODE;
+	return c->claim.is_for_box && c->claim.port == E2B_PORT_CODE;
 }
 
 bool e2b_claims_port(struct api_call *c)
 {
-	return c->is_for_box;
+	return c->claim.is_for_box;
 }
 
 bool e2b_claims_control(struct api_call *c)
@@ -202,7 +202,7 @@ void e2b_reply_gone(struct api_call *c)
 	struct jw w = jw_begin(&b);
 
 	jw_object_begin(&w);
-	jw_str_field(&w, "sandboxId", c->box_id);
+	jw_str_field(&w, "sandboxId", c->claim.box_id);
 	jw_str_field(&w, "message", "The sandbox was not found");
 	jw_int_field(&w, "code", 502);
 	jw_object_end(&w);
@@ -211,20 +211,29 @@ void e2b_reply_gone(struct api_call *c)
 	http_reply(c->http, 502, "application/json", b.data, b.len);
 }
 
-static struct sandbox *find_running(struct api_call *c)
+/* By its id alone; NULL also when it does not run. */
+static struct sandbox *find_running(struct api_call *c, const char *id)
 {
-	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, id, NULL);
 	struct sandbox_info info;
 
-	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0)
+	if (!sb || strcmp(sandbox_id(sb), id) != 0)
 		return NULL;
 	sandbox_info(sb, &info);
 	return info.state == SANDBOX_RUNNING ? sb : NULL;
 }
 
+bool e2b_claimed_runs(struct api_call *c)
+{
+	if (find_running(c, c->claim.box_id))
+		return true;
+	e2b_reply_gone(c);
+	return false;
+}
+
 struct sandbox *e2b_sandbox(struct api_call *c)
 {
-	struct sandbox *sb = find_running(c);
+	struct sandbox *sb = find_running(c, c->box_id);
 
 	if (!sb)
 		e2b_reply_gone(c);
@@ -255,15 +264,15 @@ static int check_token(struct api_call *c, struct sandbox *sb, struct err *err)
 
 	/* To its SDK the interpreter is one of the sandbox's ports: but for code it sends this
 	 * token alone. */
-	if (!token && traffic && c->box_port == E2B_PORT_CODE) {
-		if (box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->box_id, traffic))
+	if (!token && traffic && c->claim.port == E2B_PORT_CODE) {
+		if (box_token_is(c->api->deps.secret, BOX_TOKEN_TRAFFIC, c->claim.box_id, traffic))
 			return 0;
 		return err_set(err, EACCES,
 			       "the token in " E2B_HEADER_TRAFFIC " is not this sandbox's");
 	}
 	if (!token)
 		return check_signature(c, sb, err);
-	if (!box_token_is(c->api->deps.secret, BOX_TOKEN_ENVD, c->box_id, token))
+	if (!box_token_is(c->api->deps.secret, BOX_TOKEN_ENVD, c->claim.box_id, token))
 		return err_set(err, EACCES, "the token in " HEADER_TOKEN " is not this sandbox's");
 	return 0;
 }
@@ -298,23 +307,24 @@ static void wake(struct api_call *c, struct sandbox *sb, void (*again)(struct ap
 	sandbox_wake(sb, woken, w);
 }
 
-int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), struct err *err)
+int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), struct principal *ret,
+		     struct err *err)
 {
-	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->box_id, NULL);
+	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->claim.box_id, NULL);
 	struct presented p;
 	int r;
 
 	/* An address that no sandbox has signed says nothing of any of them. */
-	if (c->box_id[0] == '\0' && take_signature(c, &p) > 0)
+	if (c->claim.box_id[0] == '\0' && take_signature(c, &p) > 0)
 		return err_set(err, EACCES, "the signature is not valid");
-	if (!sb || strcmp(sandbox_id(sb), c->box_id) != 0) {
+	if (!sb || strcmp(sandbox_id(sb), c->claim.box_id) != 0) {
 		e2b_reply_gone(c);
 		return -EINPROGRESS;
 	}
 	r = check_token(c, sb, err);
 	if (r < 0)
 		return r;
-	if (!find_running(c)) {
+	if (!find_running(c, sandbox_id(sb))) {
 		if (sandbox_wakes(sb) && !c->has_woken)
 			wake(c, sb, again);
 		else
@@ -323,8 +333,6 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 	}
 	/* Good as long as the sandbox is there and its owner is let in, whichever key has made it.
 	 */
-	box_auth_become(c, sb,
-			SCOPE_SANDBOX_READ | SCOPE_EXEC | SCOPE_FILE_READ | SCOPE_FILE_WRITE |
-				SCOPE_PORT);
+	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_ENVD), ret);
 	return 0;
 }

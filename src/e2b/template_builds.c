@@ -140,7 +140,7 @@ void e2b_build_request(struct api_call *c)
 	const struct body_request *body = c->body;
 	const char *name = body->name ? body->name : body->alias;
 	struct template_ref ref = { 0 };
-	struct build_reservation r = { .owner = c->who.owner,
+	struct build_reservation r = { .owner = c->who->owner,
 				       .name = ref.name,
 				       .limits = { .cpu_milli = body->cpus * 1000,
 						   .memory_bytes = body->memory_mb * MIB,
@@ -160,7 +160,7 @@ void e2b_build_request(struct api_call *c)
 static struct object *find(struct api_call *c)
 {
 	struct object *o = objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD),
-					call_param(c, "bid"), c->who.owner);
+					call_param(c, "bid"), c->who->owner);
 	const struct build *b = o ? o->data : NULL;
 	struct template_ref ref;
 
@@ -186,8 +186,8 @@ void e2b_build_start(struct api_call *c)
 	const struct body_start *body = c->body;
 	const struct object *o = find(c);
 	const struct build *b = o ? o->data : NULL;
-	struct build_wish wish = { .owner = c->who.owner,
-				   .key_id = c->who.key_id,
+	struct build_wish wish = { .owner = c->who->owner,
+				   .key_id = c->who->key_id,
 				   .trace = call_trace(c) };
 
 	if (!b)

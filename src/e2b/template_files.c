@@ -63,7 +63,7 @@ static int sign(const struct api_call *c, const char *owner, const char *label, 
 static int write_url(struct api_call *c, const char *label, struct buf *url)
 {
 	uint64_t expires = (uint64_t)(clock_wall_ms() + GOOD_FOR_MS);
-	const char *base = call_base(c), *owner = c->who.owner;
+	const char *base = call_base(c), *owner = c->who->owner;
 	char mac[MAC_SIZE];
 	int r = sign(c, owner, label, expires, mac);
 
@@ -87,7 +87,7 @@ void e2b_file_link(struct api_call *c)
 		return problem_reply(c, &(struct err){ ENOMEM, "address" });
 	jw_object_begin(&w);
 	jw_bool_field(&w, "present",
-		      build_file_find(c->api->deps.sandboxes, c->who.owner, label) != NULL);
+		      build_file_find(c->api->deps.sandboxes, c->who->owner, label) != NULL);
 	jw_str_field(&w, "url", buf_str(&url));
 	jw_object_end(&w);
 	call_reply(c, 201, &w);

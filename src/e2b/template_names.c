@@ -43,7 +43,7 @@ struct object *template_names_snapshot(struct api_call *c, const char *name)
 	if (!bare_name(name, bare))
 		return NULL;
 	return objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_SNAPSHOT), bare,
-			    c->who.owner);
+			    c->who->owner);
 }
 
 /* "team/name:default" and the like, of the caller's or of E2B's own. */
@@ -69,7 +69,7 @@ bool template_names_find(struct api_call *c, const char *name, struct sandbox_re
 
 	req->template = own ? own : name;
 	if (template_find(req->template) ||
-	    template_own_find(c->api->deps.sandboxes, c->who.owner, req->template) ||
+	    template_own_find(c->api->deps.sandboxes, c->who->owner, req->template) ||
 	    find_by_ref(c, name, req))
 		return true;
 	snapshot = template_names_snapshot(c, name);

@@ -176,7 +176,7 @@ static const struct object *find(struct api_call *c, struct entries *ret)
 {
 	const struct object *o =
 		objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD),
-			     call_param(c, "bid"), c->who.owner);
+			     call_param(c, "bid"), c->who->owner);
 
 	*ret = (struct entries){ .left = ENTRIES_MAX };
 	if (!o)

@@ -112,7 +112,7 @@ static void tag_next(void *user, struct object *o, const struct err *err)
 		return problem_reply(c, err);
 	if (t->at == body->tags.len)
 		return reply_tagged(t);
-	alias_put(c->api->deps.sandboxes, c->who.owner, t->ref.name,
+	alias_put(c->api->deps.sandboxes, c->who->owner, t->ref.name,
 		  bare_tag(body->tags.items[t->at++]), t->version, tag_next, t);
 }
 
@@ -136,7 +136,7 @@ static struct object *find_tag(struct tagging *t, const char *tag)
 
 	if (str_format(full, sizeof(full), "%s:%s", t->ref.name, bare_tag(tag)) < 0)
 		return NULL;
-	return alias_find(t->call->api->deps.sandboxes, t->call->who.owner, full);
+	return alias_find(t->call->api->deps.sandboxes, t->call->who->owner, full);
 }
 
 static void untag_next(void *user, struct object *gone, const struct err *err)
@@ -193,7 +193,7 @@ static void write_if_of(void *user, struct object *o)
 	const struct object *version;
 	struct template_ref ref;
 
-	if (strcmp(o->owner, l->call->who.owner) != 0 || strncmp(o->name, l->name, n) != 0 ||
+	if (strcmp(o->owner, l->call->who->owner) != 0 || strncmp(o->name, l->name, n) != 0 ||
 	    o->name[n] != ':' || !template_ref_parse(o->name, &ref))
 		return;
 	version = template_ref_find(l->call, &ref);

@@ -55,7 +55,7 @@ struct object *template_ref_find(struct api_call *c, const struct template_ref *
 	if (str_format(full, sizeof(full), "%s%s%s", ref->name, ref->tag[0] ? ":" : "", ref->tag) <
 	    0)
 		return NULL;
-	return template_own_find(c->api->deps.sandboxes, c->who.owner, full);
+	return template_own_find(c->api->deps.sandboxes, c->who->owner, full);
 }
 
 /* "web" of "web:3"; whether two are versions of one. */
@@ -139,7 +139,7 @@ static void count_version(void *user, struct object *o)
 {
 	struct versions *v = user;
 
-	v->n += is_version_of(o, v->call->who.owner, v->name);
+	v->n += is_version_of(o, v->call->who->owner, v->name);
 }
 
 static struct objects *table(struct api_call *c)
@@ -175,7 +175,7 @@ static void write_newest(void *user, struct object *o)
 	struct template_ref ref;
 	struct versions one = { .call = c, .w = all->w, .name = ref.name };
 
-	if (strcmp(o->owner, c->who.owner) != 0 || !template_ref_parse(o->name, &ref))
+	if (strcmp(o->owner, c->who->owner) != 0 || !template_ref_parse(o->name, &ref))
 		return;
 	ref.tag[0] = '\0';
 	if (template_ref_find(c, &ref) == o)
@@ -198,7 +198,7 @@ static void write_version(void *user, struct object *o)
 {
 	struct versions *v = user;
 
-	if (!is_version_of(o, v->call->who.owner, v->name))
+	if (!is_version_of(o, v->call->who->owner, v->name))
 		return;
 	jw_object_begin(v->w);
 	jw_str_field(v->w, "buildID", template_build_id(v->call, o));
@@ -294,7 +294,7 @@ static bool is_of_removal(const struct object *o, const void *arg)
 {
 	const struct removal *r = arg;
 
-	return is_version_of(o, r->call->who.owner, r->ref.name);
+	return is_version_of(o, r->call->who->owner, r->ref.name);
 }
 
 static void remove_next(void *user, struct object *gone, const struct err *err)

@@ -48,7 +48,8 @@ static const struct object *find_volume(struct api_call *c, const char *id)
 	return o && o->state == VOLUME_READY ? o : NULL;
 }
 
-int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c), struct err *err)
+int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c),
+			    struct principal *ret, struct err *err)
 {
 	const char *bearer = http_header(c->http, "Authorization");
 	const char *id = call_param(c, "vid");
@@ -64,10 +65,10 @@ int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c
 		problem_status(c, 404, "there is no volume '%.64s'", id);
 		return -EINPROGRESS;
 	}
-	c->who = (struct principal){ .role = ROLE_USER,
-				     .scopes = SCOPE_FILE_READ | SCOPE_FILE_WRITE,
-				     .expires_ms = INT64_MAX };
-	(void)str_copy(c->who.owner, sizeof(c->who.owner), o->owner);
+	*ret = (struct principal){ .role = ROLE_USER,
+				   .scopes = box_token_scopes(BOX_TOKEN_VOLUME),
+				   .expires_ms = INT64_MAX };
+	(void)str_copy(ret->owner, sizeof(ret->owner), o->owner);
 	return 0;
 }
 
@@ -101,7 +102,7 @@ static void opened(void *user, struct sandbox *sb, const struct err *err)
 {
 	struct content *x = user;
 	struct api_call *c = x->call;
-	const char *root = sb ? volume_path(sb, call_param(c, "vid")) : NULL;
+	const char *root = sb ? volume_path(sb, call_param(c, "vid")) : NULL, *id;
 	struct sandbox_info info = { .state = SANDBOX_STOPPED };
 
 	if (err)
@@ -114,7 +115,10 @@ static void opened(void *user, struct sandbox *sb, const struct err *err)
 		       : NULL;
 	if (!root)
 		return fail(c, &(struct err){ .code = EBUSY });
-	(void)str_copy(c->box_id, sizeof(c->box_id), sandbox_id(sb));
+	id = arena_strndup(http_arena(c->http), sandbox_id(sb), ID_LEN);
+	if (!id)
+		return fail(c, &(struct err){ ENOMEM, "volume" });
+	c->box_id = id;
 	x->file.target = root;
 	x->go(x);
 }

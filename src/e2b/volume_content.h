@@ -8,9 +8,11 @@
 
 struct api_call;
 struct err;
+struct principal;
 
 bool e2b_claims_volume(struct api_call *c);
-int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c), struct err *err);
+int e2b_authenticate_volume(struct api_call *c, void (*again)(struct api_call *c),
+			    struct principal *ret, struct err *err);
 
 extern const struct route_body e2b_body_volume_path;
 extern const struct route_query e2b_query_volume_path[], e2b_query_volume_dir[],

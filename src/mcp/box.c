@@ -44,6 +44,7 @@ struct sandbox *mcp_box_find(struct mcp_server *s, const struct principal *who, 
 			     const char *id)
 {
 	struct sandbox *sb = sandboxes_find(s->deps.sandboxes, id, who->owner);
+	struct sandbox_info info;
 
 	if (!sb && who->scopes & SCOPE_ADMIN)
 		sb = sandboxes_find(s->deps.sandboxes, id, NULL);
@@ -51,9 +52,8 @@ struct sandbox *mcp_box_find(struct mcp_server *s, const struct principal *who, 
 		return NULL;
 	if (box_id[0] != '\0' && strcmp(sandbox_id(sb), box_id) != 0)
 		return NULL;
-	if (who->sandbox_id[0] != '\0' && strcmp(sandbox_id(sb), who->sandbox_id) != 0)
-		return NULL;
-	return sb;
+	sandbox_info(sb, &info);
+	return principal_may_enter(who, info.owner, info.id) ? sb : NULL;
 }
 
 struct looking {
@@ -73,7 +73,7 @@ static bool look(void *user, const struct sandbox *sb)
 		return false;
 	if (q->box_id[0] != '\0' && strcmp(info.id, q->box_id) != 0)
 		return false;
-	if (q->who.sandbox_id[0] == '\0' || strcmp(info.id, q->who.sandbox_id) == 0)
+	if (principal_may_enter(&q->who, info.owner, info.id))
 		l->each(l->user, &info);
 	return false; /* all of them are wanted */
 }

