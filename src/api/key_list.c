@@ -95,7 +95,8 @@ static void collect(void *user, const struct key_row *row)
 		.id = all->cursor.before_id,
 	};
 
-	if (row->revoked_ms || !keys_are_seen(all->call, row))
+	if (row->revoked_ms || !keys_are_seen(all->call, row) ||
+	    auth_keys_is_orphan(all->call->api->deps.keys, row->id))
 		return;
 	if (all->cursor.before_ms && compare(row, &after) <= 0)
 		return;

@@ -10,6 +10,7 @@
 #include "api/problem.h"
 #include "api/routes.h"
 #include "auth/api_key.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -35,6 +36,7 @@ struct key_write {
 	struct api_call *call; /* NULL: the client is gone */
 	struct key_row row;    /* its texts are below */
 	char id[ID_LEN + 1], name[65], owner[OWNER_MAX + 1], sandbox_id[ID_LEN + 1];
+	char parent_id[ID_LEN + 1];
 	char text[API_KEY_SIZE]; /* the key itself: shown once */
 };
 
@@ -58,6 +60,7 @@ static struct key_write *write_create(struct api_call *c)
 	w->row.name = w->name;
 	w->row.owner = w->owner;
 	w->row.sandbox_id = w->sandbox_id;
+	w->row.parent_id = w->parent_id;
 	list_push_back(&c->api->writes, &w->node);
 	return w;
 }
@@ -109,7 +112,8 @@ static void add_expired(void *user, const struct key_row *row)
 	struct expired *all = user;
 	bool is_over = row->expires_ms != 0 && row->expires_ms < all->cut_ms;
 
-	if (keys_check_sandbox(all->api, row->sandbox_id, NULL) < 0)
+	if (keys_check_sandbox(all->api, row->sandbox_id, NULL) < 0 ||
+	    auth_keys_is_orphan(all->api->deps.keys, row->id))
 		is_over = true;
 	if (is_over && row->role != ROLE_ADMIN && all->n < EXPIRED_BATCH)
 		(void)str_copy(all->ids[all->n++], sizeof(all->ids[0]), row->id);
@@ -191,6 +195,10 @@ static bool check_grant(struct api_call *c, const struct body_key *body)
 	}
 	if (body->owner && is_own && strcmp(body->owner, c->who->owner) != 0) {
 		problem_field(c, "owner", "owner: these are your own keys");
+		return false;
+	}
+	if (body->owner && !user_name_is_valid(body->owner)) {
+		problem_field(c, "owner", "owner: " USER_NAME_WANTED);
 		return false;
 	}
 	if (body->owner && !principal_owns(c->who, body->owner)) {
@@ -276,7 +284,20 @@ static bool check_room(struct api_call *c, const char *owner)
 	return false;
 }
 
-/* The row says all but id, hash and texts. */
+/* What a credential that expires has made ends with it, also when that is revoked. Those of keys
+ * that last are on their own: else nobody could replace a key by a newer one. */
+static void bind_to_maker(const struct api_call *c, struct key_write *k)
+{
+	int64_t end = c->who->expires_ms;
+
+	if (end == 0)
+		return;
+	if (k->row.expires_ms == 0 || k->row.expires_ms > end)
+		k->row.expires_ms = end;
+	(void)str_copy(k->parent_id, sizeof(k->parent_id), c->who->key_id);
+}
+
+/* The row says all but id, hash, maker and texts. */
 static void make(struct api_call *c, const struct key_row *row)
 {
 	struct key_write *k;
@@ -299,6 +320,7 @@ static void make(struct api_call *c, const struct key_row *row)
 	k->row.scopes = row->scopes;
 	k->row.created_ms = row->created_ms;
 	k->row.expires_ms = row->expires_ms;
+	bind_to_maker(c, k);
 	if (r == 0)
 		r = store_put_key(c->api->deps.store, &k->row, made, k);
 	if (r == 0)
@@ -365,7 +387,8 @@ struct revoke {
 
 static bool is_usable_admin(const struct key_row *row, int64_t now_ms)
 {
-	return row->role == ROLE_ADMIN && !row->revoked_ms &&
+	/* One that ends with another is none to rely on. */
+	return row->role == ROLE_ADMIN && !row->revoked_ms && row->parent_id[0] == '\0' &&
 	       (row->expires_ms == 0 || row->expires_ms > now_ms);
 }
 

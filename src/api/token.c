@@ -63,6 +63,7 @@ int token_check(struct api_call *c, const char *token, void (*again)(struct api_
 				   .owner_claim = cfg->jwt_owner_claim,
 				   .role_claim = cfg->jwt_role_claim,
 				   .may_be_admin = cfg->jwt_admin,
+				   .local_owners = cfg->jwt_local_owners.items,
 				   .skew_s = (int64_t)(cfg->jwt_skew_ms / 1000) };
 	int r = jwt_check(token, jwks_source_keys(c->api->deps.jwks), &rules,
 			  clock_wall_ms() / 1000, ret, err);

@@ -286,7 +286,7 @@ void api_user_create(struct api_call *c)
 	struct user u = { .role = ROLE_USER, .created_ms = clock_wall_ms() };
 
 	if (!user_name_is_valid(body->name))
-		return problem_field(c, "name", "name: want letters, digits and ._@:|+-");
+		return problem_field(c, "name", "name: " USER_NAME_WANTED);
 	(void)str_copy(u.name, sizeof(u.name), body->name); /* fits: see above */
 	if (users_find(c->api->deps.users, u.name))
 		return problem_status(c, 409, "there is a user '%s' already", u.name);

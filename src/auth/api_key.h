@@ -42,6 +42,8 @@ int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err 
 int auth_keys_revoke(struct auth_keys *keys, const char *id, int64_t revoked_ms);
 /* Whether requests with it are let in now. */
 bool auth_keys_is_good(const struct auth_keys *keys, const char *id);
+/* Whether it was made by a key that has ended, and so has itself. */
+bool auth_keys_is_orphan(const struct auth_keys *keys, const char *id);
 /* Forgotten altogether. -ENOENT. */
 int auth_keys_remove(struct auth_keys *keys, const char *id);
 /* Every key, in no order; the row and its texts are borrowed until the table changes. */

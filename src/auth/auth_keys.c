@@ -15,13 +15,14 @@
 #define USED_STEP_MS 60000 /* uses nearer to each other than this are one note */
 _Static_assert(STORE_HASH_LEN == HASH_LEN, "rows keep what is computed here");
 
+#define MAKERS_MAX 64u   /* keys that made keys that made keys ... */
 #define KEY_TEXT_MAX 128 /* of what was sent; a key is far shorter */
 
 struct entry {
 	struct key_row row; /* its texts are ours: below */
 	struct principal who;
 	struct list used; /* in auth_keys.used while a note waits, else self-linked */
-	char name[STORE_NAME_MAX + 1];
+	char name[STORE_NAME_MAX + 1], parent_id[ID_LEN + 1];
 };
 
 struct auth_keys {
@@ -86,6 +87,8 @@ static int check_row(const struct key_row *row, struct err *err)
 			       STORE_NAME_MAX);
 	if (row->sandbox_id && *row->sandbox_id && !id_is_valid(row->sandbox_id))
 		return err_set(err, EINVAL, "key %s: its sandbox's id is none", row->id);
+	if (row->parent_id && *row->parent_id && !id_is_valid(row->parent_id))
+		return err_set(err, EINVAL, "key %s: its maker's id is none", row->id);
 	return 0;
 }
 
@@ -115,11 +118,14 @@ static int entry_create(const struct key_row *row, struct entry **ret, struct er
 	e->who.scopes = scopes_of(row);
 	(void)str_copy(e->who.sandbox_id, sizeof(e->who.sandbox_id),
 		       row->sandbox_id ? row->sandbox_id : "");
+	(void)str_copy(e->parent_id, sizeof(e->parent_id), row->parent_id ? row->parent_id : "");
+	e->who.expires_ms = row->expires_ms;
 	e->row = *row;
 	e->row.id = e->who.key_id;
 	e->row.owner = e->who.owner;
 	e->row.name = e->name;
 	e->row.sandbox_id = e->who.sandbox_id;
+	e->row.parent_id = e->parent_id;
 	list_init(&e->used);
 	*ret = TAKE(e);
 	return 0;
@@ -203,11 +209,35 @@ static bool has_expired(const struct entry *e, int64_t now_ms)
 	return e->row.expires_ms != 0 && e->row.expires_ms <= now_ms;
 }
 
+static bool has_ended(const struct entry *e, int64_t now_ms)
+{
+	return e->row.revoked_ms != 0 || has_expired(e, now_ms);
+}
+
+/* Up from maker to maker; a chain that is longer than anybody makes one is as good as broken. */
+static bool has_lost_maker(const struct auth_keys *keys, const struct entry *e, int64_t now_ms)
+{
+	for (unsigned i = 0; e->parent_id[0] != '\0'; i++) {
+		e = find(keys, e->parent_id);
+		if (!e || has_ended(e, now_ms) || i == MAKERS_MAX)
+			return true;
+	}
+	return false;
+}
+
 bool auth_keys_is_good(const struct auth_keys *keys, const char *id)
 {
 	const struct entry *e = find(keys, id);
+	int64_t now_ms = clock_wall_ms();
 
-	return e && e->row.revoked_ms == 0 && !has_expired(e, clock_wall_ms());
+	return e && !has_ended(e, now_ms) && !has_lost_maker(keys, e, now_ms);
+}
+
+bool auth_keys_is_orphan(const struct auth_keys *keys, const char *id)
+{
+	const struct entry *e = find(keys, id);
+
+	return e && has_lost_maker(keys, e, clock_wall_ms());
 }
 
 /* A key's own state is told to whoever has its secret; anybody else learns nothing. */
@@ -223,6 +253,8 @@ static int check_hash(struct auth_keys *keys, const uint8_t hash[HASH_LEN], stru
 		return err_set(err, EACCES, "the API key was revoked");
 	if (has_expired(e, now_ms))
 		return err_set(err, EACCES, "the API key has expired");
+	if (has_lost_maker(keys, e, now_ms))
+		return err_set(err, EACCES, "the key that made this API key has ended");
 	note_use(keys, e, now_ms);
 	*ret = e->who;
 	return 0;

@@ -11,6 +11,7 @@
 #include "base/encode.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "crypto/hash.h"
 #include "crypto/pubkey.h"
 #include "json/jv.h"
 
@@ -199,12 +200,38 @@ static bool is_safe(const char *owner)
 	static const char others[] = "._@:|+-";
 	size_t n = strlen(owner);
 
-	if (n == 0 || n > OWNER_MAX || !strchr(first, owner[0]))
+	if (n == 0 || n > OWNER_FOREIGN_MAX || !strchr(first, owner[0]))
 		return false;
 	for (size_t i = 1; i < n; i++)
 		if (!strchr(first, owner[i]) && !strchr(others, owner[i]))
 			return false;
 	return true;
+}
+
+static bool is_local(const struct jwt_rules *rules, const char *owner)
+{
+	for (const char *const *one = rules->local_owners; one && *one; one++)
+		if (strcmp(*one, owner) == 0)
+			return true;
+	return false;
+}
+
+/* A provider's "admin" is nobody here: what its tokens name is in a space of its own. */
+static int set_owner(const char *owner, const struct jwt_rules *rules, struct principal *p,
+		     struct err *err)
+{
+	uint8_t hash[HASH_LEN];
+	char hex[2 * HASH_LEN + 1];
+	int r;
+
+	if (is_local(rules, owner))
+		return str_copy(p->owner, sizeof(p->owner), owner); /* fits: is_safe() */
+	r = hash_sha256(rules->issuer, strlen(rules->issuer), hash);
+	if (r < 0)
+		return err_sys(err, r, "token");
+	encode_hex(hash, sizeof(hash), hex);
+	return str_format(p->owner, sizeof(p->owner), "%.*s%c%s", OWNER_SPACE_LEN, hex,
+			  OWNER_SPACE_MARK, owner); /* fits, too */
 }
 
 static void raise_role(struct jv v, const struct jwt_rules *rules, enum role *role)
@@ -253,13 +280,16 @@ static int fill(struct jv claims, const struct jwt_rules *rules, struct principa
 	const char *owner = jv_text(jv_get(claims, rules->owner_claim));
 	struct str scope = { 0 };
 	unsigned named;
+	int r;
 
 	if (!owner || !is_safe(owner))
 		return err_set(err, EACCES,
 			       "the token's %.60s is no owner's name: want 1 to %d of letters, "
 			       "digits and ._@:|+-",
-			       rules->owner_claim, OWNER_MAX);
-	(void)str_copy(p->owner, sizeof(p->owner), owner); /* fits: is_safe() */
+			       rules->owner_claim, OWNER_FOREIGN_MAX);
+	r = set_owner(owner, rules, p, err);
+	if (r < 0)
+		return r;
 	p->role = find_role(claims, rules);
 	p->scopes = scope_of_role(p->role);
 	(void)jv_str(jv_get(claims, "scope"), &scope);

@@ -20,7 +20,10 @@ struct jwt_rules {                     /* texts borrowed */
 	const char *owner_claim;       /* who it is: "sub" */
 	const char *role_claim;        /* NULL: every token is a user's */
 	bool may_be_admin;             /* else a token that says admin is a user's */
-	int64_t skew_s;                /* how far clocks may be apart */
+	/* Who is not in the provider's space, but the local owner of that name; ended by NULL, may
+	 * be NULL. */
+	const char *const *local_owners;
+	int64_t skew_s; /* how far clocks may be apart */
 };
 
 /* Whether a text has the form of a token: three parts. */

@@ -20,10 +20,15 @@ struct users {
 
 bool user_name_is_valid(const char *name)
 {
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				"._@:|+-");
+	size_t space = strspn(name, "0123456789abcdef"), n;
 
-	return n > 0 && n <= OWNER_MAX && name[n] == '\0';
+	if (strlen(name) > OWNER_MAX)
+		return false;
+	if (name[space] == OWNER_SPACE_MARK && space == OWNER_SPACE_LEN)
+		name += space + 1;
+	n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			 "._@:|+-");
+	return n > 0 && name[n] == '\0';
 }
 
 /* ---- the row's text ---- */

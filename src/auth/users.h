@@ -33,8 +33,10 @@ struct user {
 	int64_t created_ms, updated_ms;
 };
 
-/* A name that can be an owner's: letters, digits and ._@:|+-, what an identity provider may say. */
+/* A name that can be an owner's: letters, digits and ._@:|+-, what an identity provider may say;
+ * before it, of an owner in a provider's space, that space and its mark (auth/principal.h). */
 bool user_name_is_valid(const char *name);
+#define USER_NAME_WANTED "want letters, digits and ._@:|+-"
 /* The text of the store's row; 0 or -ENOMEM. */
 int user_write(const struct user *u, struct buf *text);
 /* -EINVAL for what is no user. */

@@ -63,6 +63,7 @@ struct config {
 	const char *jwt_owner_claim;
 	const char *jwt_role_claim; /* NULL: every token is a user's */
 	bool jwt_admin;
+	struct config_list jwt_local_owners;
 	uint64_t jwt_skew_ms, jwt_refresh_ms;
 	/* what is written down and told */
 	bool audit;

@@ -102,6 +102,10 @@ static const struct setting table[] = {
 	    .arg = "NAME", .max = 255, .help = "claim that names the role (none: user)"),
 	ROW("jwt_admin", "JWT_ADMIN", "jwt-admin", BOOL, jwt_admin, .standard = "false",
 	    .help = "a token may make an admin"),
+	ROW("jwt_local_owners", "JWT_LOCAL_OWNERS", "jwt-local-owners", LIST, jwt_local_owners,
+	    .arg = "NAME,...", .standard = "",
+	    .help = "who a token names that is the local owner of that name; others are the "
+		    "provider's own"),
 	ROW("jwt_skew", "JWT_SKEW", "jwt-skew", DURATION, jwt_skew_ms, .arg = "TIME",
 	    .standard = "60s", .max = 600000, .help = "how far the provider's clock may be off"),
 	ROW("jwt_refresh", "JWT_REFRESH", "jwt-refresh", DURATION, jwt_refresh_ms, .arg = "TIME",

@@ -22,14 +22,17 @@ __asm__(".section .rodata\n"
 	"store_0004_pid:\n"
 	".incbin \"store/migrations/0004_pid.sql\"\n"
 	".byte 0\n"
+	"store_0005_key_parent:\n"
+	".incbin \"store/migrations/0005_key_parent.sql\"\n"
+	".byte 0\n"
 	".previous\n");
-extern const char store_0001_initial[], store_0002_platform[], store_0003_usage[], store_0004_pid[];
+extern const char store_0001_initial[], store_0002_platform[], store_0003_usage[], store_0004_pid[],
+	store_0005_key_parent[];
 
 static const struct migration migrations[] = {
-	{ 1, "initial", store_0001_initial },
-	{ 2, "platform", store_0002_platform },
-	{ 3, "usage", store_0003_usage },
-	{ 4, "pid", store_0004_pid },
+	{ 1, "initial", store_0001_initial },       { 2, "platform", store_0002_platform },
+	{ 3, "usage", store_0003_usage },           { 4, "pid", store_0004_pid },
+	{ 5, "key_parent", store_0005_key_parent },
 };
 
 const struct migration *migrate_list(size_t *ret_n)

@@ -38,6 +38,7 @@ static const struct column key_columns[] = {
 	NUMBER(key_row, last_used_ms, I64),
 	NUMBER(key_row, scopes, U32),
 	NAME(key_row, sandbox_id),
+	NAME(key_row, parent_id),
 };
 const struct row_table rows_keys = TABLE("keys", key_columns, key_row, 1, false);
 

@@ -48,6 +48,7 @@ struct key_row {
 	int64_t created_ms, expires_ms, revoked_ms, last_used_ms;
 	uint32_t scopes;        /* 0: what the role gives */
 	const char *sandbox_id; /* "": any; else the one that it is good for */
+	const char *parent_id;  /* the key that it ends with, which made it; "": none */
 };
 
 struct sandbox_row {

@@ -208,6 +208,35 @@ static void an_expired_key_is_refused(void **state)
 	assert_int_equal(auth_keys_len(f->keys), 2);
 }
 
+static void a_key_ends_with_the_one_that_made_it(void **state)
+{
+	struct fixture *f = *state;
+
+	f->row_a.parent_id = ID_B;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_a, &f->err), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), 0);
+	assert_true(auth_keys_is_good(f->keys, ID_A));
+	assert_false(auth_keys_is_orphan(f->keys, ID_A));
+	/* Its maker has expired, was revoked, or is not there any more. */
+	f->row_b.expires_ms = 1;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_b, &f->err), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), -EACCES);
+	assert_non_null(strstr(f->err.text, "made this"));
+	f->row_b.expires_ms = 0;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_b, &f->err), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), 0);
+	assert_int_equal(auth_keys_revoke(f->keys, ID_B, 1), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), -EACCES);
+	assert_false(auth_keys_is_good(f->keys, ID_A));
+	assert_int_equal(auth_keys_remove(f->keys, ID_B), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), -EACCES);
+	assert_true(auth_keys_is_orphan(f->keys, ID_A));
+	/* What cannot be ends the search all the same. */
+	f->row_a.parent_id = ID_A;
+	assert_int_equal(auth_keys_put(f->keys, &f->row_a, &f->err), 0);
+	assert_int_equal(check(f, bearer(f->a), NULL), -EACCES);
+}
+
 static void a_revoked_key_is_refused_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -479,6 +508,7 @@ int main(void)
 		TEST(every_refusal_is_the_same_errno_and_says_why),
 		TEST(no_message_repeats_the_key),
 		TEST(an_expired_key_is_refused),
+		TEST(a_key_ends_with_the_one_that_made_it),
 		TEST(a_revoked_key_is_refused_at_once),
 		TEST(a_new_secret_for_an_id_replaces_the_old_one),
 		TEST(two_keys_cannot_have_one_secret),

@@ -12,6 +12,8 @@
 
 #define NOW 1800000000
 #define ISS "https://id.example"
+#define LONG "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz01"
+#define SPACE "20a69b77~" /* of the SHA-256 of ISS */
 #define AUD "holt"
 #define CLAIMS(rest) \
 	"{\"iss\":\"" ISS "\",\"aud\":\"" AUD "\",\"sub\":\"anna\",\"exp\":1800000060" rest "}"
@@ -122,7 +124,7 @@ static void each_algorithm_is_verified_and_names_the_owner(void **state)
 		jwt_sign(f->keys[i], heads[i], GOOD, &f->token);
 		assert_true(jwt_is_like(f->token.data));
 		assert_int_equal(check(f, f->token.data), 0);
-		assert_string_equal(f->who.owner, "anna");
+		assert_string_equal(f->who.owner, SPACE "anna");
 		assert_string_equal(f->who.key_id, "");
 		assert_int_equal(f->who.role, ROLE_USER);
 		assert_int_equal(f->who.scopes, scope_of_role(ROLE_USER));
@@ -318,11 +320,31 @@ static void times_are_held_with_the_skew_that_is_allowed(void **state)
 	assert_int_equal(check_claims(f, CLAIMS(",\"iat\":1799999999.5")), 0);
 }
 
+static void owners_are_in_the_space_of_their_issuer_unless_they_are_named_as_local(void **state)
+{
+	static const char *const local[] = { "bob", "anna", NULL };
+	struct fixture *f = *state;
+
+	f->rules.local_owners = local;
+	assert_int_equal(check_claims(f, GOOD), 0);
+	assert_string_equal(f->who.owner, "anna");
+	f->rules.local_owners = local + 2;
+	assert_int_equal(check_claims(f, GOOD), 0);
+	assert_string_equal(f->who.owner, SPACE "anna");
+	/* The longest that fits, and one more. */
+	f->rules.owner_claim = "who";
+	assert_int_equal(check_claims(f, CLAIMS(",\"who\":\"" LONG "\"")), 0);
+	assert_string_equal(f->who.owner, SPACE LONG);
+	assert_int_equal(strlen(f->who.owner), OWNER_MAX);
+	refused(f, check_claims(f, CLAIMS(",\"who\":\"a" LONG "\"")), "owner's name");
+}
+
 static void an_owner_with_unsafe_characters_is_refused(void **state)
 {
 	static const char *const bad[] = { "",       "a b",  "a/b",      "../a",    "a\\\\b",
 					   "a\\\"b", "a\\n", "a\\u0000", "\\u00e9", "-a",
-					   ".a",     "a;b",  "a,b",      "a<b",     "a%b" };
+					   ".a",     "a;b",  "a,b",      "a<b",     "a%b",
+					   "a~b",    "~a" };
 	static const char *const good[] = { "anna@example.org", "auth0|5f7c8ec7", "a",
 					    "A.b-c_d+e:f" };
 	struct fixture *f = *state;
@@ -338,7 +360,8 @@ static void an_owner_with_unsafe_characters_is_refused(void **state)
 		assert_int_equal(
 			str_format(claims, sizeof(claims), CLAIMS(",\"who\":\"%s\""), good[i]), 0);
 		assert_int_equal(check_claims(f, claims), 0);
-		assert_string_equal(f->who.owner, good[i]);
+		assert_int_equal(strncmp(f->who.owner, SPACE, strlen(SPACE)), 0);
+		assert_string_equal(f->who.owner + strlen(SPACE), good[i]);
 	}
 	refused(f, check_claims(f, CLAIMS(",\"who\":7")), "owner's name");
 	refused(f, check_claims(f, GOOD), "owner's name");
@@ -508,6 +531,7 @@ int main(void)
 		TEST(an_oversize_token_is_refused_before_it_is_read),
 		TEST(issuer_and_audience_must_be_ours),
 		TEST(times_are_held_with_the_skew_that_is_allowed),
+		TEST(owners_are_in_the_space_of_their_issuer_unless_they_are_named_as_local),
 		TEST(an_owner_with_unsafe_characters_is_refused),
 		TEST(nobody_is_admin_unless_claim_and_setting_both_say_so),
 		TEST(scopes_narrow_and_never_widen_what_the_role_gives),
