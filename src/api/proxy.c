@@ -327,7 +327,7 @@ static void lane_ready(void *user)
 	int e;
 
 	buf_init(&b, HEAD_MAX);
-	e = proxy_write_request(r, &p->target, p->key != NULL, &b);
+	e = proxy_write_request(r, p->all->api->deps.config, &p->target, p->key != NULL, &b);
 	p->state = PROXY_ASKED;
 	p->since_ms = now_ms(p);
 	if (e == 0)

@@ -16,6 +16,7 @@
 struct api;
 struct api_call;
 struct buf;
+struct config;
 struct err;
 struct http1_head;
 struct http_request;
@@ -61,8 +62,8 @@ void proxy_start(struct api_call *c, struct sandbox *sb, const struct port_info 
 /* proxy_head.c. A WebSocket's request: its key, else NULL. */
 const char *proxy_websocket_key(const struct http_request *r);
 /* The head as it is sent into the box. -ENOMEM, -E2BIG. */
-int proxy_write_request(const struct http_request *r, const struct proxy_target *t,
-			bool is_websocket, struct buf *b);
+int proxy_write_request(const struct http_request *r, const struct config *config,
+			const struct proxy_target *t, bool is_websocket, struct buf *b);
 /* The answer's headers, added to the request. -EPROTO: one that cannot be. */
 int proxy_add_answer(struct http_request *r, const struct proxy_target *t,
 		     const struct http1_head *head);

@@ -1,14 +1,17 @@
 /* Heads, both ways: what is passed on, what stays here, what is added. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "api/credential.h"
 #include "api/proxy.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "net/http.h"
 #include "net/http1.h"
+#include "net/percent.h"
 #include "net/ws.h"
 #include "telemetry/traceparent.h"
 
@@ -46,6 +49,7 @@ static const char *const not_for_the_box[] = {
 	"e2b-sandbox-id",
 	"e2b-sandbox-port",
 	"e2b-traffic-access-token",
+	"x-access-token",
 };
 
 /* Of a trace: who is part of it says them anew. */
@@ -54,19 +58,39 @@ static const char *const of_the_trace[] = {
 	"tracestate",
 };
 
+/* What we say ourselves; what makes a browser report to somebody, or remember something beyond this
+ * origin (cookies are cleared for the whole domain); and what proxies before us would follow. */
 static const char *const not_for_the_client[] = {
 	"date",
 	"x-request-id",
 	"x-client-request-id",
 	"alt-svc",
+	"nel",
+	"report-to",
+	"reporting-endpoints",
+	"expect-ct",
+	"public-key-pins",
+	"public-key-pins-report-only",
+	"clear-site-data",
+	"x-accel-redirect",
+	"x-accel-buffering",
+	"x-accel-charset",
+	"x-accel-expires",
+	"x-accel-limit-rate",
+	"x-sendfile",
+	"x-lighttpd-send-file",
+	"x-reproxy-url",
+	"x-reproxy-file",
 };
 
 /* What would reach beyond the path that the box has of this origin. */
 static const char *const not_by_path[] = {
 	"set-cookie",
 	"service-worker-allowed",
-	"clear-site-data",
 	"strict-transport-security",
+	"www-authenticate",
+	"accept-ch",
+	"critical-ch",
 };
 
 static bool is_among(const char *name, const char *const *list, size_t n)
@@ -102,12 +126,13 @@ static bool is_named(const char *const *connections, unsigned n, const char *nam
 
 /* ---- into the box ---- */
 
-static bool is_our_key(const char *value)
-{
-	if (strncasecmp(value, "bearer ", 7) == 0)
-		value += 7 + strspn(value + 7, " ");
-	return strncmp(value, "holt_", 5) == 0 || strncmp(value, "e2b_", 4) == 0;
-}
+/* A request's head on its way into the box. */
+struct head {
+	struct buf *b;
+	const struct http_request *r;
+	const struct proxy_target *t;
+	const struct config *config;
+};
 
 static void put_field(struct buf *b, const char *name, const char *value)
 {
@@ -117,15 +142,36 @@ static void put_field(struct buf *b, const char *name, const char *value)
 	(void)buf_append(b, "\r\n", 2);
 }
 
+/* Whether "name=value" of a cookie or a query has a credential of ours; without memory it counts
+ * as one. */
+static bool is_secret(const struct config *config, struct str pair, bool is_query)
+{
+	const char *mark = pair.len ? memchr(pair.data, '=', pair.len) : NULL;
+	struct str value =
+		mark ? (struct str){ mark + 1, pair.len - (size_t)(mark + 1 - pair.data) } : pair;
+	_free_ char *text = malloc(value.len + 1);
+
+	if (!text)
+		return true;
+	/* What is not well-formed is looked at as it is. */
+	if (!is_query || percent_decode(value, true, text) < 0) {
+		memcpy(text, value.data, value.len);
+		text[value.len] = '\0';
+	}
+	return credential_is_in(config, text);
+}
+
 /* All but ours. */
-static void put_cookies(struct buf *b, const char *value)
+static void put_cookies(const struct head *h, const char *value)
 {
 	struct str rest = str_of(value), one;
+	struct buf *b = h->b;
 	bool is_first = true;
 
 	while (str_split(&rest, ';', &one)) {
 		one = str_trim(one);
-		if (one.len == 0 || str_starts(one, PROXY_COOKIE "="))
+		if (one.len == 0 || str_starts(one, PROXY_COOKIE "=") ||
+		    is_secret(h->config, one, false))
 			continue;
 		(void)buf_puts(b, is_first ? "Cookie: " : "; ");
 		(void)buf_append(b, one.data, one.len);
@@ -135,25 +181,54 @@ static void put_cookies(struct buf *b, const char *value)
 		(void)buf_append(b, "\r\n", 2);
 }
 
-/* True when it is dealt with here. */
-static bool is_credential(struct buf *b, const struct proxy_target *t, const char *name,
-			  const char *value)
+static bool has_secret(const struct head *h)
+{
+	struct str rest = str_of(h->t->query), one;
+
+	while (str_split(&rest, '&', &one))
+		if (is_secret(h->config, one, true))
+			return true;
+	return false;
+}
+
+/* To the byte as it came, or all but ours. */
+static void put_query(const struct head *h)
+{
+	struct str rest = str_of(h->t->query), one;
+	char mark = '?';
+
+	if (h->t->query[0] != '\0' && !has_secret(h)) {
+		(void)buf_putc(h->b, '?');
+		(void)buf_puts(h->b, h->t->query);
+		return;
+	}
+	while (str_split(&rest, '&', &one)) {
+		if (is_secret(h->config, one, true))
+			continue;
+		(void)buf_putc(h->b, mark);
+		(void)buf_append(h->b, one.data, one.len);
+		mark = '&';
+	}
+}
+
+/* True when it is dealt with here. A program's own credentials reach it, by its own host name. */
+static bool is_credential(const struct head *h, const char *name, const char *value)
 {
 	bool is_cookie = strcasecmp(name, "cookie") == 0;
 
-	if (!is_cookie && strcasecmp(name, "authorization") != 0 &&
-	    strcasecmp(name, "x-api-key") != 0)
-		return false;
-	if (!t->is_host)
+	if (!h->t->is_host && (is_cookie || strcasecmp(name, "authorization") == 0 ||
+			       strcasecmp(name, "x-api-key") == 0))
 		return true; /* all of them are the API's */
 	if (is_cookie)
-		put_cookies(b, value);
-	return is_cookie || is_our_key(value);
+		put_cookies(h, value);
+	return is_cookie || credential_is_in(h->config, value);
 }
 
-static void put_fields(struct buf *b, const struct http_request *r, const struct proxy_target *t)
+static void put_fields(const struct head *h)
 {
 	const char *connections[CONNECTIONS_MAX], *name, *value;
+	const struct http_request *r = h->r;
+	const struct proxy_target *t = h->t;
 	unsigned n = 0;
 
 	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
@@ -163,8 +238,8 @@ static void put_fields(struct buf *b, const struct http_request *r, const struct
 		if (!is_among(name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
 		    !is_among(name, not_for_the_box, ARRAY_LEN(not_for_the_box)) &&
 		    !(t->trace && is_among(name, of_the_trace, ARRAY_LEN(of_the_trace))) &&
-		    !is_named(connections, n, name) && !is_credential(b, t, name, value))
-			put_field(b, name, value);
+		    !is_named(connections, n, name) && !is_credential(h, name, value))
+			put_field(h->b, name, value);
 }
 
 static void put_trace(struct buf *b, const struct proxy_target *t)
@@ -209,22 +284,21 @@ static void put_length(struct buf *b, const struct http_request *r)
 		(void)buf_printf(b, "Content-Length: %lld\r\n", (long long)n);
 }
 
-int proxy_write_request(const struct http_request *r, const struct proxy_target *t,
-			bool is_websocket, struct buf *b)
+int proxy_write_request(const struct http_request *r, const struct config *config,
+			const struct proxy_target *t, bool is_websocket, struct buf *b)
 {
+	const struct head h = { b, r, t, config };
+
 	(void)buf_puts(b, http_method(r));
 	(void)buf_putc(b, ' ');
 	(void)buf_puts(b, t->path[0] ? t->path : "/");
-	if (t->query[0]) {
-		(void)buf_putc(b, '?');
-		(void)buf_puts(b, t->query);
-	}
+	put_query(&h);
 	(void)buf_puts(b, " HTTP/1.1\r\n");
 	put_ours(b, r, t);
 	put_length(b, r);
 	if (is_websocket)
 		(void)buf_puts(b, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
-	put_fields(b, r, t);
+	put_fields(&h);
 	return buf_append(b, "\r\n", 2);
 }
 

@@ -334,3 +334,14 @@ int jwt_check(const char *token, const struct jwks *keys, const struct jwt_rules
 	*ret = p;
 	return 0;
 }
+
+bool jwt_is_meant_for(const char *token, const char *issuer, const char *audience)
+{
+	const struct jwt_rules rules = { .issuer = issuer, .audience = audience };
+	_cleanup_(jv_free_p) struct jv_doc *claims = NULL;
+	struct str parts[PART_COUNT];
+
+	return strlen(token) <= JWT_MAX && split(token, parts) == 0 &&
+	       parse_part(parts[PART_CLAIMS], "claims", &claims, NULL) == 0 &&
+	       check_parties(jv_root(claims), &rules, NULL) == 0;
+}

@@ -28,6 +28,9 @@ struct jwt_rules {                     /* texts borrowed */
 
 /* Whether a text has the form of a token: three parts. */
 bool jwt_is_like(const char *text);
+/* Whether it says that this issuer has made it for this audience. Nothing of it is checked: for who
+ * wants to keep it from others, and for nothing else. */
+bool jwt_is_meant_for(const char *token, const char *issuer, const char *audience);
 /* Checks everything; *ret is filled on success only, its key_id stays "". `scope` narrows what the
  * role gives to the scopes in it that are ours, if there are any. -EACCES (401): refused, *err says
  * why. -EAGAIN: the set of keys does not know its key: look for a newer one. -ENOMEM. */

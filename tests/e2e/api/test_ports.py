@@ -11,6 +11,7 @@ import pytest
 import websocket
 
 from support.daemon import Daemon, until
+from support.provider import AUDIENCE, ISSUER, Provider
 
 PORT = 3000
 SERVER = (pathlib.Path(__file__).parents[1] / "support" / "box_server.py").read_bytes()
@@ -440,11 +441,13 @@ def test_the_end_of_a_sandbox_ends_what_is_open(api):
 
 @pytest.fixture(scope="module")
 def named():
-    with Daemon("--domain", DOMAIN) as daemon:
-        box = serve(daemon.api.sandbox())
-        box.token = expose(box)["token"]
-        yield box
-        box.delete().must(204)
+    with Provider() as provider:
+        provider.add("EdDSA", "one")
+        with Daemon("--domain", DOMAIN, "--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE, "--jwt-jwks", provider.url) as daemon:
+            box = serve(daemon.api.sandbox())
+            box.token, box.provider = expose(box)["token"], provider
+            yield box
+            box.delete().must(204)
 
 
 def host_of(box, port=PORT):
@@ -489,6 +492,71 @@ def test_a_token_in_the_address_becomes_a_cookie_that_the_box_does_not_see(named
     assert reach.ask(path="/page?token=theirs").status == 401
     assert reach.ask(path=f"//evil.example/?token={named.token}").status == 401
     assert "cookie" not in headers_of(reach.json(headers={"Cookie": cookie}))
+
+
+def credentials(box):
+    """What opens something of ours, and is good for nothing to the program behind a port."""
+    client = box.api
+    client.post("/api/sessions", {"id": "port", "workspace": {"template": "bash"}}).must(201, 409)
+    session = client.post("/api/sessions/port/sandbox").must(200).json["headers"]["Authorization"].split()[1]
+    return {"key": client.key, "key for E2B": client.key.replace("holt_", "e2b_"), "session": session, "port": box.token,
+            "sandbox": client.post(f"{box.path}/tokens", {}).must(201).json["key"], "provider": box.provider.keys[0].token("anna"),
+            "expired": box.provider.keys[0].token("anna", exp=1)}
+
+
+def test_no_credential_of_ours_reaches_a_program_wherever_it_stands(named):
+    reach = Reach(named, token=named.token, host=host_of(named))
+    for name, secret in credentials(named).items():
+        for headers, path in [({"Authorization": f"Bearer {secret}"}, "/"), ({"Authorization": f"bearer   {secret} "}, "/"),
+                              ({"Authorization": secret}, "/"), ({"X-API-Key": secret}, "/"), ({"X-Access-Token": secret}, "/"),
+                              ({"X-Forwarded-Authorization": f"Bearer {secret}"}, "/"), ({"Cookie": f"a=1; mine={secret}; b=2"}, "/"),
+                              ({"Sec-WebSocket-Protocol": f"x, bearer.{secret}"}, "/") if name != "provider" and name != "expired" else ({}, "/"),
+                              ({"Referer": f"http://x/?token={secret}"}, "/") if name != "provider" and name != "expired" else ({}, "/"),
+                              ({}, f"/p?a=1&token={secret}&b=%20"), ({}, f"/p?a=1&any=%{ord(secret[0]):02x}{secret[1:]}&b=%20")]:
+            answer = reach.ask("POST", path, headers=headers, body=b"x")
+            assert answer.status == 200, (name, headers, path, answer.status, answer.data)
+            seen = json.loads(answer.data)
+            assert secret not in json.dumps(seen) and secret[1:] not in json.dumps(seen), (name, headers, path, seen)
+            if "?" in path:
+                assert seen["path"] == "/p?a=1&b=%20"
+            if "Cookie" in headers:
+                assert headers_of(seen)["cookie"] == "a=1; b=2"
+    named.api.delete("/api/sessions/port").must(200)
+
+
+def test_a_program_s_own_credentials_reach_it(named):
+    reach = Reach(named, token=named.token, host=host_of(named))
+    key = named.provider.keys[0]
+    foreign = [key.token("anna", aud="their-app"), key.token("anna", iss="https://other.example"), "holt_of_another_kind", "a.b.c",
+               "box_office", "port_of_call", "ghp_" + "0" * 36]
+    for secret in foreign:
+        headers = {"Authorization": f"Bearer {secret}", "X-API-Key": secret, "Cookie": f"session={secret}"}
+        seen = reach.json(path=f"/p?token={secret}&x", headers=headers)
+        assert headers_of(seen)["authorization"] == f"Bearer {secret}" and headers_of(seen)["x-api-key"] == secret
+        assert headers_of(seen)["cookie"] == f"session={secret}" and seen["path"] == f"/p?token={secret}&x"
+    assert headers_of(reach.json(headers={"Authorization": "Basic dTpw"}))["authorization"] == "Basic dTpw"
+
+
+def test_a_program_makes_neither_browsers_nor_proxies_do_more_than_show_its_answer(named, port):
+    always = {"NEL", "Report-To", "Reporting-Endpoints", "Expect-CT", "Public-Key-Pins", "Public-Key-Pins-Report-Only", "Clear-Site-Data",
+              "Alt-Svc", "X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-Lighttpd-Send-File", "X-Reproxy-URL"}
+    of_an_origin = {"Strict-Transport-Security", "Service-Worker-Allowed", "WWW-Authenticate", "Accept-CH", "Critical-CH"}
+    by_host = Reach(named, token=named.token, host=host_of(named)).ask(path="/raw/browser")
+    assert by_host.headers["X-Kept"] == "1"
+    assert not always & set(by_host.headers) and of_an_origin <= set(by_host.headers)
+    by_path = port.ask(path="/raw/browser")
+    assert by_path.headers["X-Kept"] == "1" and not (always | of_an_origin) & set(by_path.headers)
+
+
+def test_a_disabled_user_s_key_opens_no_port(named):
+    owner = named.api.post("/keys", {"name": "x", "owner": "gone"}).must(201).json["key"]
+    box = serve(named.api.using(owner).sandbox())
+    expose(box)
+    reach = Reach(box, key=owner, host=host_of(box))
+    assert reach.ask().status == 200
+    named.api.post("/users", {"name": "gone", "status": "disabled"}).must(201)
+    assert reach.ask().status == 401
+    named.api.delete(box.path).must(204)
 
 
 def test_by_host_cookies_stay_with_their_host(named):

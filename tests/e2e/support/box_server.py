@@ -24,6 +24,10 @@ def stall(c, data):
     time.sleep(3600)
 
 
+# What makes a browser, or a proxy before the daemon, do something beyond this answer.
+BROWSER = (b"NEL", b"Report-To", b"Reporting-Endpoints", b"Expect-CT", b"Public-Key-Pins", b"Public-Key-Pins-Report-Only", b"Clear-Site-Data",
+           b"Alt-Svc", b"X-Accel-Redirect", b"X-Accel-Buffering", b"X-Sendfile", b"X-Lighttpd-Send-File", b"X-Reproxy-URL",
+           b"Strict-Transport-Security", b"Service-Worker-Allowed", b"WWW-Authenticate", b"Accept-CH", b"Critical-CH")
 RAW = {
     "until-end": lambda c: c.sendall(OK + b"\r\nall there is"),
     "old": lambda c: c.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold"),
@@ -37,6 +41,7 @@ RAW = {
     "bad-length": lambda c: c.sendall(OK + b"Content-Length: +5\r\n\r\nhello"),
     "too-much": lambda c: c.sendall(OK + b"Content-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
     "big-head": lambda c: c.sendall(OK + b"X: " + b"a" * (1 << 20) + b"\r\n\r\n"),
+    "browser": lambda c: c.sendall(OK + b"".join(name + b": x\r\n" for name in BROWSER) + b"X-Kept: 1\r\nContent-Length: 0\r\n\r\n"),
     "many-headers": lambda c: c.sendall(OK + b"".join(b"X%d: a\r\n" % i for i in range(1000)) + b"\r\n"),
     "endless-head": lambda c: endless(c, OK, b"X-More: " + b"a" * 1000 + b"\r\n"),
     "endless-interim": lambda c: endless(c, b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
