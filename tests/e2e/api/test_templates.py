@@ -29,6 +29,18 @@ def test_the_catalogue_is_there_under_both_names(api):
     api.delete("/templates/python").error(409)
 
 
+FIRST = {"python": "python3 -c 'print(6 * 7)'", "node": "node -e 'console.log(6 * 7)'", "bash": "echo $((6 * 7))",
+         "base": "node -e 'console.log(6 * 7)'", "e2b": "sudo true; touch ~/mine; echo $((6 * 7))"}
+
+
+def test_every_built_in_template_runs_a_first_command(api):
+    """Twice each: the second box is one that was built while nobody waited for it."""
+    for name in [one["name"] for one in api.get("/runtimes").must(200).json["items"]] * 2:
+        made = api.sandbox(name)
+        assert made.run(FIRST[name])["stdout"] == "42\n", name
+        made.delete().must(204)
+
+
 def test_variables_and_limits_are_the_sandboxes(api, box, template):
     value = template(**{"from": "bash", "env": {"A": "1", "B": "2"}, "resources": {"memory": "128Mi", "pids": 20}})
     assert value["name"] == "own:1" and value["from"] == "bash" and value["envNames"] == ["A", "B"]
