@@ -72,9 +72,9 @@ dist: ## a release in dist/: source, programs, SBOM, checksums; SIGN_KEY=FILE si
 	@scripts/deps build
 	@SIGN_KEY="$(SIGN_KEY)" scripts/dist
 
-test-vm: ## the cgroup v2 tests, in a virtual machine
+test-vm: ## Debian 12 and 13 with their own kernels and systemd, as root and as a user, in virtual machines
 	@scripts/deps build test vm
-	@tests/vm/run
+	@tests/vm/run $(CELLS)
 
 clean: ## remove the build directories
 	@rm -rf $(BUILD) build-asan build-clang build-fuzz build-python build-e2b build-mcp build-lint-gcc build-lint-clang
