@@ -1,7 +1,6 @@
 # For jobs that are shell: each check prints `ok 1 ...` or `failed 1 ...`.
 # shellcheck shell=bash
-holt=/opt/holt/build/holt
-export PATH=/opt/holt/build:$PATH
+holt=$HOLT_BUILD/holt
 
 check() { # what, wanted exit status, pattern in the output, command...
 	local what=$1 want=$2 pattern=$3 out rc
