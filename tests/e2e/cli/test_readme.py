@@ -98,7 +98,9 @@ def test_the_walk_over_http_works(reader):
     assert '"error"' not in printed and r'"stdout":"42\n"' in printed and printed.count("event: output") == 3, printed
 
 
-def test_the_walk_without_a_daemon_works(reader, needs_limits):
+def test_the_walk_without_a_daemon_works(reader, doctor):
+    if "memory" in doctor["limits"]["text"]:
+        pytest.skip("memory is not limited here: " + doctor["limits"]["text"])
     printed, codes, failed = reader.type("holt doctor")
     assert codes == [124, 137, 3], (failed, printed)
     assert "boxes work here" in printed and "uid=1000" in printed and "\n42\n" in printed, printed
