@@ -70,10 +70,20 @@ def reader(tmp_path):
         yield Reader(daemon, tmp_path)
 
 
+def needs(doctor, limit):
+    if limit in doctor["limits"]["text"]:
+        pytest.skip(f"{limit} is not there: " + doctor["limits"]["text"])
+
+
 def test_the_walk_through_a_sandbox_works(reader):
     printed, codes, failed = reader.type("alias holt=")
     assert codes == [], (failed, printed)
     assert "typed by hand" in printed and re.search(r"demo .*running", printed), printed
+
+
+def test_the_walk_through_a_platform_works(reader, doctor):
+    needs(doctor, "freezer")
+    reader.run("holt sandbox create --name demo")
     printed, codes, failed = reader.type("holt repl demo")
     assert codes == ([] if IS_ROOT else [125]), (failed, printed)  # volumes need root
     printed, codes, failed = reader.run(TIDY)
@@ -99,8 +109,7 @@ def test_the_walk_over_http_works(reader):
 
 
 def test_the_walk_without_a_daemon_works(reader, doctor):
-    if "memory" in doctor["limits"]["text"]:
-        pytest.skip("memory is not limited here: " + doctor["limits"]["text"])
+    needs(doctor, "memory")
     printed, codes, failed = reader.type("holt doctor")
     assert codes == [124, 137, 3], (failed, printed)
     assert "boxes work here" in printed and "uid=1000" in printed and "\n42\n" in printed, printed
