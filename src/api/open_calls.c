@@ -80,7 +80,7 @@ static struct open_owner *find_or_add_owner(struct open_calls *o, const char *na
 
 static bool is_admin(const struct api_call *c)
 {
-	return c->who.scopes & SCOPE_ADMIN;
+	return c->who->scopes & SCOPE_ADMIN;
 }
 
 static bool is_full(const struct open_calls *o, const struct open_owner *one, bool admin)
