@@ -39,7 +39,7 @@ struct api_deps { /* all borrowed, outlive the api */
 	struct loop *loop;
 	struct resolver *resolver; /* of names that sandboxes ask for */
 	const struct config *config;
-	unsigned conns_max; /* connections of the server; 0: no limit */
+	unsigned conns_max;              /* connections of the server; 0: no limit */
 	const struct guard_nets *closed; /* addresses that nothing may go to; NULL: none */
 	struct sandboxes *sandboxes;
 	const struct store *store;

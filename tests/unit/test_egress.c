@@ -155,10 +155,9 @@ static void try_own(struct rig *g, const struct egress_policy *policy, const cha
 {
 	struct sockaddr_in at = { .sin_family = AF_INET };
 	socklen_t size = sizeof(at);
-	struct egress_options o = { .loop = g->net.loop,
-				    .resolver = g->resolver,
-				    .policy = *policy,
-				    .bytes_max = 1000 };
+	struct egress_options o = {
+		.loop = g->net.loop, .resolver = g->resolver, .policy = *policy, .bytes_max = 1000
+	};
 	struct net_client program;
 	char line[120];
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
