@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "config/source.h"
 #include "config/value.h"
@@ -340,13 +341,13 @@ static void derive_nofile(struct load *l)
 }
 
 /* Nor for more than a sandbox may have. */
-static void lower_defaults(struct load *l)
+static void lower_defaults(struct load *l, const struct machine *m)
 {
 	struct limits *now = &l->c->limits, low = *now;
 
 	spec_clamp_limits(&low, &l->c->limits_max);
 	if (is_default(l, "limits_memory"))
-		now->memory_bytes = low.memory_bytes;
+		now->memory_bytes = derive_memory(l->c, m);
 	if (is_default(l, "limits_disk"))
 		now->disk_bytes =
 			low.disk_bytes < now->memory_bytes ? low.disk_bytes : now->memory_bytes / 2;
@@ -364,6 +365,7 @@ static void lower_defaults(struct load *l)
 static int derive(struct load *l)
 {
 	struct config *c = l->c;
+	struct machine m;
 	int r;
 	const char *state_home = env_dir(l->env, "XDG_STATE_HOME");
 
@@ -383,8 +385,9 @@ static int derive(struct load *l)
 	r = spec_fill_limits(&c->limits, NULL, l->err);
 	if (r < 0)
 		return r;
-	derive_from_machine(c);
-	lower_defaults(l);
+	machine_read(&m);
+	derive_from_machine(c, &m);
+	lower_defaults(l, &m);
 	return 0;
 }
 

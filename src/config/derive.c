@@ -116,15 +116,20 @@ static void derive_quota(struct config *c, const struct machine *m)
 	derive_u32(&c->quota_pids, m->processes / 2);
 }
 
-void derive_from_machine(struct config *c)
+uint64_t derive_memory(const struct config *c, const struct machine *m)
 {
-	struct machine m;
+	uint64_t most = least_of(c->limits_max.memory_bytes,
+				 most_of(m->memory_bytes / 4, LIMIT_MEMORY_MIN));
 
-	machine_read(&m);
-	derive_max(c, &m);
-	derive_u64(&c->reserve_bytes, machine_reserve(&m));
-	c->processes_max = (uint32_t)((uint64_t)m.processes / 8 * 7);
-	derive_commit(c, &m);
-	derive_quota(c, &m);
+	return least_of(c->limits.memory_bytes, most);
+}
+
+void derive_from_machine(struct config *c, const struct machine *m)
+{
+	derive_max(c, m);
+	derive_u64(&c->reserve_bytes, machine_reserve(m));
+	c->processes_max = m->processes / 8 * 7;
+	derive_commit(c, m);
+	derive_quota(c, m);
 	derive_u32(&c->max_connections_user, most_of(c->max_connections / 4, 1));
 }
