@@ -153,8 +153,8 @@ static int inspect(struct client *c, void *args, int n, char **names, struct err
 	return r < 0 ? r : client_print_object(c, &d);
 }
 
-static const char *const heads[] = { "NAME",   "ROLE", "STATUS",     "SANDBOXES", "CPU",
-				     "MEMORY", "DISK", "EXECUTIONS", "AGE",       NULL };
+static const char *const heads[] = { "NAME", "ROLE",       "STATUS", "SANDBOXES", "CPU", "MEMORY",
+				     "DISK", "EXECUTIONS", "PIDS",   "AGE",       NULL };
 
 /* "3/10": what they have, and what they may. */
 static int add_use(struct table *t, struct jv item, const char *kind)
@@ -170,7 +170,8 @@ static int add_use(struct table *t, struct jv item, const char *kind)
 static int add_row(void *user, struct jv item)
 {
 	static const char *const fields[] = { "name", "role", "status" };
-	static const char *const kinds[] = { "sandboxes", "cpu", "memory", "disk", "executions" };
+	static const char *const kinds[] = { "sandboxes", "cpu",        "memory",
+					     "disk",      "executions", "pids" };
 	char text[256];
 	int r = 0;
 
