@@ -16,11 +16,11 @@ static const struct profile_choice syscalls[] = {
 	{ "all", "every call", 0 },
 	{ "standard",
 	  "what programs need; nothing that makes namespaces, mounts or loads code "
-	  "into the kernel",
+	  "into the kernel, and of requests to sockets and devices a list",
 	  0 },
 	{ "strict",
 	  "also no Internet sockets, no files in memory, no queues, semaphores and "
-	  "shared memory, no io_setup",
+	  "shared memory",
 	  TEMPLATE_STRICT_CALLS },
 	{ 0 },
 };
