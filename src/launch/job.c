@@ -19,8 +19,7 @@
 
 #define SAFE_FD 64 /* above every number that is given out below */
 
-/* Leaves the child with its socket on 3 and what it was given from JOB_FD on. */
-static int keep_only(int sock, const int *fds, size_t nfds)
+int job_keep_only(int sock, const int *fds, size_t nfds)
 {
 	int kept[FD_PASS_MAX + 1];
 
@@ -46,7 +45,7 @@ static void child(pid_t parent, int sock, job_work work, const void *arg, const 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent ||
-	    keep_only(sock, fds, nfds) < 0)
+	    job_keep_only(sock, fds, nfds) < 0)
 		_exit(1);
 	r = work(arg, &res, out, &nout, &err);
 	if (r < 0 && err.code == 0)

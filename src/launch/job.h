@@ -51,5 +51,7 @@ void job_cancel(struct launch *l, struct job *j);
 struct job *job_find(const struct launch *l, const char *id, const char *box_id);
 /* Ends those that take too long: done() gets -ETIMEDOUT. */
 void jobs_expire(struct launch *l);
+/* In a child: leaves it with that socket on JOB_FD - 1 and the others from JOB_FD on. */
+int job_keep_only(int sock, const int *fds, size_t nfds);
 /* At the end: cancels all of them. */
 void jobs_close(struct launch *l);

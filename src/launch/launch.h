@@ -23,6 +23,7 @@
 #include "launch/poolsize.h"
 #include "launch/room.h"
 #include "launch/seccomp.h"
+#include "launch/source.h"
 #include "launch/state.h"
 #include "spec/launch.h"
 
@@ -30,11 +31,6 @@ struct launch;
 struct map;
 struct zygote;
 struct zygotes;
-
-/* Something that epoll watches. */
-struct source {
-	void (*ready)(struct launch *l, struct source *self);
-};
 
 /* What a box is put into, made ahead: a range of ids with a user namespace that maps it, a cgroup,
  * and a process of ours parked in that. Entering a v1 cgroup can wait 10 ms for the kernel; the

@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,114 +15,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/parse.h"
 #include "base/str.h"
 #include "launch/launch.h"
 #include "launch/process.h"
 
-#define CHUNK 16384
-#define PID_FIELD 5 /* "1: POSIX  ADVISORY  WRITE 4711 fe:00:23 0 EOF", blanks doubled or not */
-#define SHARE 50    /* a look takes no more than one part in so many of the time */
+#define SHARE 10                     /* a look takes no more than one part in so many of the time */
 #define FEW (LOCKS_MACHINE_MAX / 64) /* too few to be the cause of too many */
-
-static pid_t parse_pid(struct str line)
-{
-	struct str word = { 0 };
-	char text[16];
-	uint32_t pid;
-	int n = 0;
-
-	while (n < PID_FIELD && str_split(&line, ' ', &word))
-		n += word.len > 0 && !str_is(word, "->"); /* one that waits for another */
-	if (n < PID_FIELD || str_format(text, sizeof(text), "%.*s", (int)word.len, word.data) < 0 ||
-	    parse_u32(text, 1, INT32_MAX, &pid) < 0)
-		return 0;
-	return (pid_t)pid;
-}
-
-size_t locks_parse(const char *text, size_t size, pid_t *pids, size_t *n, size_t max)
-{
-	size_t done = 0;
-
-	while (*n < max) {
-		const char *end = memchr(text + done, '\n', size - done);
-		pid_t pid;
-
-		if (!end)
-			break;
-		pid = parse_pid((struct str){ text + done, (size_t)(end - text) - done });
-		if (pid > 0)
-			pids[(*n)++] = pid;
-		done = (size_t)(end - text) + 1;
-	}
-	return done;
-}
-
-static int compare_pids(const void *a, const void *b)
-{
-	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-size_t locks_count(pid_t *pids, size_t n, struct lock_holder *ret)
-{
-	size_t rows = 0;
-
-	qsort(pids, n, sizeof(pids[0]), compare_pids);
-	for (size_t i = 0; i < n; i++) {
-		if (rows == 0 || ret[rows - 1].pid != pids[i])
-			ret[rows++] = (struct lock_holder){ .pid = pids[i] };
-		ret[rows - 1].count++;
-	}
-	return rows;
-}
-
-static int compare_holders(const void *a, const void *b)
-{
-	uint64_t x = ((const struct lock_holder *)a)->pid_ns;
-	uint64_t y = ((const struct lock_holder *)b)->pid_ns;
-
-	return (x > y) - (x < y);
-}
-
-uint64_t locks_judge(struct lock_holder *holders, size_t n, size_t most)
-{
-	uint64_t found = 0;
-
-	qsort(holders, n, sizeof(holders[0]), compare_holders);
-	for (size_t i = 0, sum = 0; i < n; i++) {
-		bool goes_on = i > 0 && holders[i - 1].pid_ns == holders[i].pid_ns;
-
-		sum = (goes_on ? sum : 0) + holders[i].count;
-		if (holders[i].pid_ns == 0 || sum <= most)
-			continue;
-		most = sum;
-		found = holders[i].pid_ns;
-	}
-	return found;
-}
-
-/* The first lines: what is newest on a processor comes first, and to read on costs the kernel the
- * square of what there is. */
-static size_t read_locks(const struct launch *l, pid_t pids[LOCKS_MACHINE_MAX])
-{
-	_close_ int fd = openat(l->proc_fd, "locks", O_RDONLY | O_CLOEXEC);
-	char text[CHUNK];
-	size_t n = 0, have = 0;
-	ssize_t r;
-
-	while (fd >= 0 && n < LOCKS_MACHINE_MAX &&
-	       (r = read(fd, text + have, sizeof(text) - have)) > 0) {
-		size_t used;
-
-		have += (size_t)r;
-		used = locks_parse(text, have, pids, &n, LOCKS_MACHINE_MAX);
-		memmove(text, text + used, have - used);
-		have -= used;
-	}
-	return n;
-}
 
 static uint64_t pid_ns_of(const struct launch *l, pid_t pid)
 {
@@ -202,43 +101,118 @@ static void end_holders(const struct launch *l, const struct box *b,
 		 b->id, count, LOCKS_BOX_MAX);
 }
 
-static void judge(const struct launch *l, pid_t *pids, size_t n)
+static void judge(const struct launch *l, struct lock_table *t)
 {
-	size_t most = n < LOCKS_MACHINE_MAX ? LOCKS_BOX_MAX : FEW, rows, n_spaces;
-	_free_ struct lock_holder *holders = calloc(n, sizeof(*holders));
+	size_t most = t->total < LOCKS_MACHINE_MAX ? LOCKS_BOX_MAX : FEW, n_spaces;
 	_free_ struct space *spaces = calloc(map_len(l->by_id), sizeof(*spaces));
 	uint64_t pid_ns;
 
-	if (!holders || !spaces)
+	if (!spaces || t->rows > LOCKS_MACHINE_MAX)
 		return;
 	n_spaces = list_spaces(l, spaces);
-	rows = locks_count(pids, n, holders);
-	for (size_t i = 0; i < rows; i++) {
-		holders[i].pid_ns = pid_ns_of(l, holders[i].pid);
-		if (!find_box(spaces, n_spaces, holders[i].pid_ns))
-			holders[i].pid_ns = 0;
+	for (size_t i = 0; i < t->rows; i++) {
+		struct lock_holder *h = &t->holders[i];
+
+		h->pid_ns = pid_ns_of(l, h->pid);
+		if (!find_box(spaces, n_spaces, h->pid_ns))
+			h->pid_ns = 0;
 	}
-	pid_ns = locks_judge(holders, rows, most);
+	pid_ns = locks_judge(t->holders, t->rows, most);
 	if (pid_ns != 0)
-		end_holders(l, find_box(spaces, n_spaces, pid_ns), holders, rows, pid_ns);
+		end_holders(l, find_box(spaces, n_spaces, pid_ns), t->holders, t->rows, pid_ns);
+}
+
+static void lose_reader(struct launch *l)
+{
+	launch_unwatch(l, l->locks.sock);
+	l->locks.sock = fd_close(l->locks.sock);
+	l->locks.is_asked = false;
+}
+
+/* The time that it took is the pace of the next: no more than its share, whatever is in the list.
+ */
+static void on_table(struct launch *l, struct source *self)
+{
+	struct locks *k = (struct locks *)self;
+	uint64_t now = clock_now_ms(), wait = (now - k->asked_ms) * SHARE;
+	char byte;
+	ssize_t n = recv(k->sock, &byte, 1, MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	k->next_ms = now + (wait > LOCKS_LOOK_MS ? wait : (uint64_t)LOCKS_LOOK_MS);
+	k->is_asked = false;
+	if (n != 1)
+		lose_reader(l);
+	else if (k->table->total > LOCKS_BOX_MAX && map_len(l->by_id) > 0)
+		judge(l, k->table);
+}
+
+static int find_reader(struct launch *l, struct err *err)
+{
+	struct locks *k = &l->locks;
+	int r;
+
+	if (k->sock >= 0)
+		return 0;
+	if (!k->table) {
+		void *p = mmap(NULL, sizeof(*k->table), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+		if (p == MAP_FAILED)
+			return err_sys(err, errno, "table of file locks");
+		k->table = p;
+	}
+	r = k->sock = locks_start_reader(l, k->table, err);
+	k->source.ready = on_table;
+	if (r >= 0)
+		r = launch_watch(l, k->sock, &k->source, err);
+	return r;
+}
+
+/* When it fails, it is tried again as if it had been done. */
+static void ask(struct launch *l, uint64_t now)
+{
+	struct locks *k = &l->locks;
+	struct err err = { 0 };
+
+	k->asked_ms = now;
+	k->next_ms = now + LOCKS_LOOK_MS;
+	if (find_reader(l, &err) < 0) {
+		log_warn("launch", "file locks are not counted: %s", err.text);
+		k->sock = fd_close(k->sock);
+		return;
+	}
+	k->is_asked = send(k->sock, "", 1, MSG_NOSIGNAL) == 1;
+	if (!k->is_asked)
+		lose_reader(l);
+}
+
+void locks_init(struct locks *k)
+{
+	*k = (struct locks){ .sock = -1 };
+}
+
+void locks_done(struct locks *k)
+{
+	k->sock = fd_close(k->sock);
+	if (k->table)
+		(void)munmap(k->table, sizeof(*k->table));
+	k->table = NULL;
 }
 
 int locks_look(struct launch *l)
 {
-	uint64_t now = clock_now_ms(), cost;
-	_free_ pid_t *pids = NULL;
-	size_t n;
+	struct locks *k = &l->locks;
+	uint64_t now = clock_now_ms();
 
-	if (map_len(l->by_id) == 0)
+	if (map_len(l->by_id) == 0 || k->is_asked)
 		return -1;
-	if (now < l->locks.next_ms)
-		return (int)(l->locks.next_ms - now);
-	pids = calloc(LOCKS_MACHINE_MAX, sizeof(*pids));
-	n = pids ? read_locks(l, pids) : 0;
-	if (n > LOCKS_BOX_MAX)
-		judge(l, pids, n);
-	cost = clock_now_ms() - now;
-	l->locks.next_ms =
-		now + (cost * SHARE > LOCKS_LOOK_MS ? cost * SHARE : (uint64_t)LOCKS_LOOK_MS);
-	return (int)(l->locks.next_ms - now);
+	if (k->next_ms == 0) /* a client that runs one command is not made to wait for this */
+		k->next_ms = now + LOCKS_LOOK_MS;
+	if (now >= k->next_ms) {
+		ask(l, now);
+		return LOCKS_LOOK_MS;
+	}
+	return (int)(k->next_ms - now);
 }

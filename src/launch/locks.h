@@ -4,34 +4,27 @@
  * processes that share descriptors without being threads. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "launch/locks_reader.h"
+#include "launch/source.h"
 
 struct launch;
 
-#define LOCKS_BOX_MAX 4096      /* about 800 KiB of the kernel's memory */
-#define LOCKS_MACHINE_MAX 16384 /* lines that are read; beyond, whoever has most of them goes */
+#define LOCKS_BOX_MAX 4096 /* about 800 KiB of the kernel's memory */
 #define LOCKS_LOOK_MS 1000
 
 struct locks {
-	uint64_t next_ms; /* when to look again */
+	struct source source;     /* first: of sock */
+	int sock;                 /* owned: of the reader; -1: there is none */
+	struct lock_table *table; /* owned, mapped; NULL: not yet */
+	bool is_asked;            /* and has not answered */
+	uint64_t asked_ms, next_ms;
 };
 
-/* Who holds how many, by pid, in no order. */
-struct lock_holder {
-	pid_t pid;
-	unsigned count;
-	uint64_t pid_ns; /* of the box that it is in; 0: of none, or gone */
-};
-
-/* Adds the pids of the lines of a text of /proc/locks to pids[*n..max); of what has no owner
- * nothing. The number of bytes up to the end of the last whole line. */
-size_t locks_parse(const char *text, size_t size, pid_t *pids, size_t *n, size_t max);
-/* One row for each of them; pids are sorted for it. The number of rows. */
-size_t locks_count(pid_t *pids, size_t n, struct lock_holder *ret);
-/* The namespace that has most of them and more than that; 0: none. Holders are sorted for it. */
-uint64_t locks_judge(struct lock_holder *holders, size_t n, size_t most);
-
-/* Looks if it is time to. How long to wait for the next time; -1: there are no boxes. */
+void locks_init(struct locks *k);
+void locks_done(struct locks *k);
+/* Looks if it is time to. How long to wait for the next time; -1: there is no such time. */
 int locks_look(struct launch *l);

@@ -435,6 +435,7 @@ static void teardown(struct launch *l)
 	server_again(l);  /* which answers nothing any more */
 	persist_leave(l); /* also when we could not start after all */
 	zygotes_close(l);
+	locks_done(&l->locks);
 	while (l->cell_count > 0)
 		cell_done(l, &l->cells[--l->cell_count]);
 	while (l->cooling_count > 0)
@@ -484,6 +485,7 @@ static struct launch *launch_create(int sock)
 	}
 	l->disk.layers = l->disk.volumes = l->rooms.layers = l->rooms.rooms = -1;
 	ending_init(&l->ending);
+	locks_init(&l->locks);
 	list_init(&l->jobs);
 	list_init(&l->later);
 	list_init(&l->held);

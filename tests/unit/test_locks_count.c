@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "launch/locks.h"
+#include "launch/locks_count.h"
 
 #define TEXT                                                    \
 	"1: FLOCK  ADVISORY  WRITE 28869 fe:00:9997371 0 EOF\n" \
