@@ -379,6 +379,7 @@ static struct telling_deps telling_deps(struct app *a)
 		.store = &a->store,
 		.metrics = a->metrics,
 		.closed = &a->closed,
+		.resolver = a->resolver,
 		.dir_fd = a->dirs.data_fd,
 	};
 }
@@ -651,12 +652,12 @@ static void close_all(struct app *a)
 {
 	http_server_close(a->server);
 	a->api = api_free(a->api);
-	a->resolver = resolver_free(a->resolver); /* behind all that asks it */
 	toolset_close(&a->toolset);
 	a->machinery = machinery_stop(a->machinery);
 	telling_close_webhooks(&a->telling);
 	a->sandboxes = sandboxes_free(a->sandboxes);
 	telling_close(&a->telling);
+	a->resolver = resolver_free(a->resolver); /* behind all that asks it */
 	if (a->keys && a->minute)
 		note_keys_used(a);
 	a->minute = loop_timer_free(a->minute);

@@ -68,6 +68,8 @@ int telling_open(struct telling *t, const struct telling_deps *deps, struct err 
 	if (r == 0)
 		r = courier_create(deps->loop, &t->courier, err);
 	if (r == 0)
+		courier_set_resolver(t->courier, deps->resolver);
+	if (r == 0)
 		r = open_traces(t, deps, err);
 	if (r == 0 && c->jwt_jwks)
 		r = jwks_source_create(deps->loop, t->courier, c->jwt_jwks, c->jwt_refresh_ms,

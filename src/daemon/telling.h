@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 
 struct guard_nets;
+struct resolver;
 struct audit_log;
 struct config;
 struct courier;
@@ -37,6 +38,7 @@ struct telling_deps { /* borrowed */
 	const struct config *config;
 	const struct store *store;
 	struct metrics *metrics;
+	struct resolver *resolver;       /* of names that others have asked for */
 	const struct guard_nets *closed; /* addresses that nothing may go to */
 	int dir_fd;                      /* where the audit log's head is kept */
 };

@@ -28,8 +28,21 @@ static int copy(const char *text, char **ret)
 	return text && !*ret ? -ENOMEM : 0;
 }
 
+/* The sign in front: they are forgotten as soon as what it looked up itself would be. */
+static int keep_addresses(struct httpc *c, const char *addresses, struct err *err)
+{
+	char text[URL_MAX];
+
+	if (str_format(text, sizeof(text), "+%s", addresses) < 0)
+		return err_set(err, E2BIG, "too many addresses of a server");
+	c->addresses = curl_slist_append(NULL, text);
+	return c->addresses ? 0 : err_sys(err, ENOMEM, "HTTP client");
+}
+
 static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
 {
+	int r;
+
 	if (o->key && (!o->key[0] || !is_token(o->key)))
 		return err_set(err, EINVAL, "the API key has characters that no key has");
 	c->public_only = o->public_only;
@@ -38,6 +51,11 @@ static int fill(struct httpc *c, const struct httpc_options *o, struct err *err)
 	if (copy(o->url, &c->given) < 0 || copy(o->key, &c->key) < 0 ||
 	    copy(o->ca_file, &c->ca_file) < 0)
 		return err_sys(err, ENOMEM, "HTTP client");
+	if (o->addresses) {
+		r = keep_addresses(c, o->addresses, err);
+		if (r < 0)
+			return r;
+	}
 	if (!o->group)
 		c->own = httpc_group_create();
 	c->group = o->group ? o->group : c->own;
@@ -92,6 +110,7 @@ struct httpc *httpc_free(struct httpc *c)
 	if (c->key)
 		explicit_bzero(c->key, strlen(c->key));
 	free(c->key);
+	curl_slist_free_all(c->addresses);
 	free(c->ca_file);
 	free(c->given);
 	free(c);
@@ -154,6 +173,8 @@ int httpc_configure(struct httpc *c, CURL *easy)
 	bad |= curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (c->ca_file)
 		bad |= curl_easy_setopt(easy, CURLOPT_CAINFO, c->ca_file);
+	if (c->addresses)
+		bad |= curl_easy_setopt(easy, CURLOPT_RESOLVE, c->addresses);
 	if (c->url.socket[0])
 		bad |= curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->url.socket);
 	/* Or the end of a request would wait for a name server that does not answer. */

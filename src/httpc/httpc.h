@@ -28,7 +28,10 @@ struct httpc_options {
 	uint32_t connect_ms; /* 0: 10 s */
 	bool public_only;    /* addresses of the public internet only, and no proxy: guard.h */
 	const struct guard_nets *closed; /* none of these either, and no proxy; borrowed, NULL */
-	struct httpc_group *group;       /* borrowed, outlives it; NULL: one of its own */
+	/* Addresses that the server's name has, as "host:port:address,address"; NULL: libcurl looks
+	 * it up, on a thread for each request. */
+	const char *addresses;
+	struct httpc_group *group; /* borrowed, outlives it; NULL: one of its own */
 };
 
 struct httpc_group *httpc_group_create(void); /* NULL without memory */

@@ -12,11 +12,12 @@ struct httpc_group {
 };
 
 struct httpc {
-	struct httpc_group *group; /* borrowed, or own */
-	struct httpc_group *own;   /* owned; NULL: it is in another's */
-	char *given;               /* owned; the address as it was given */
-	char *key;                 /* owned; NULL: none */
-	char *ca_file;             /* owned; NULL: the system's */
+	struct httpc_group *group;    /* borrowed, or own */
+	struct httpc_group *own;      /* owned; NULL: it is in another's */
+	char *given;                  /* owned; the address as it was given */
+	char *key;                    /* owned; NULL: none */
+	char *ca_file;                /* owned; NULL: the system's */
+	struct curl_slist *addresses; /* owned; NULL: they are to be looked up */
 	long connect_ms;
 	bool public_only;
 	const struct guard_nets *closed; /* borrowed; NULL: none */

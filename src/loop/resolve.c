@@ -16,7 +16,7 @@
 
 #define TRY_MS 2000 /* for a server's first answer; c-ares doubles it */
 #define TRIES 3
-#define OWNER_MAX 64u
+#define OWNER_MAX 255u
 #define RESOLV_CONF "/etc/resolv.conf"
 
 /* A socket of c-ares. */

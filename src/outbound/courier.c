@@ -1,5 +1,6 @@
 #include "outbound/courier.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -10,8 +11,12 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/parse.h"
+#include "base/str.h"
 #include "httpc/httpc.h"
+#include "httpc/url.h"
 #include "loop/loop.h"
+#include "loop/resolve.h"
 #include "outbound/courier_job.h"
 #include "telemetry/trace.h"
 
@@ -21,6 +26,8 @@
 struct courier {
 	struct loop_wake *wake;
 	struct tracer *tracer;     /* borrowed; NULL: none */
+	struct resolver *resolver; /* borrowed; NULL: none */
+	struct list resolving;     /* the loop's: their names are looked up */
 	struct httpc_group *group; /* owned; the thread's */
 	struct list under_way;     /* the thread's */
 	int bell;                  /* owned: there is something to do for the thread */
@@ -78,6 +85,7 @@ static int begin(struct courier *c, struct courier_job *j)
 				   .ca_file = j->ca_file,
 				   .public_only = j->public_only,
 				   .closed = j->closed,
+				   .addresses = j->addresses,
 				   .group = c->group };
 	struct httpc_request req = { .method = j->method,
 				     .target = j->target,
@@ -251,6 +259,7 @@ int courier_create(struct loop *loop, struct courier **ret, struct err *err)
 	if (!c)
 		return err_sys(err, ENOMEM, "courier");
 	list_init(&c->under_way);
+	list_init(&c->resolving);
 	list_init(&c->waiting);
 	list_init(&c->speaking);
 	list_init(&c->over);
@@ -289,6 +298,9 @@ struct courier *courier_free(struct courier *c)
 		(void)pthread_join(c->thread, NULL);
 	}
 	c->wake = loop_wake_free(c->wake);
+	LIST_FOREACH (&c->resolving, j, struct courier_job, node)
+		resolve_cancel(j->lookup);
+	free_list(&c->resolving);
 	free_list(&c->waiting);
 	free_list(&c->over);
 	c->group = httpc_group_free(c->group);
@@ -323,20 +335,121 @@ void courier_set_tracer(struct courier *c, struct tracer *tracer)
 	c->tracer = tracer;
 }
 
-static int enqueue(struct courier *c, struct courier_job *j)
+void courier_set_resolver(struct courier *c, struct resolver *resolver)
+{
+	c->resolver = resolver;
+}
+
+/* One more under way. */
+static int count_in(struct courier *c)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->n >= COURIER_MAX) {
+	if (c->n >= COURIER_MAX)
 		r = -EAGAIN;
-	} else {
+	else
 		c->n++;
-		list_push_back(&c->waiting, &j->node);
-	}
 	pthread_mutex_unlock(&c->lock);
-	if (r == 0)
+	return r;
+}
+
+static void count_out(struct courier *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->n--;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* To the thread, or, when there is nothing to do for it any more, to whoever waits. */
+static void pass_on(struct courier *c, struct courier_job *j)
+{
+	bool is_over = j->answer.r < 0;
+
+	pthread_mutex_lock(&c->lock);
+	list_push_back(is_over ? &c->over : &c->waiting, &j->node);
+	pthread_mutex_unlock(&c->lock);
+	if (is_over)
+		loop_wake_send(c->wake);
+	else
 		(void)eventfd_write(c->bell, 1);
+}
+
+/* "host:port:address,address" */
+static int put_addresses(struct courier_job *j, const union resolve_address *a, size_t n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char text[INET6_ADDRSTRLEN];
+
+	(void)buf_puts(&b, j->name);
+	for (size_t i = 0; i < n; i++) {
+		bool is_v4 = a[i].any.sa_family == AF_INET;
+		const void *raw =
+			is_v4 ? (const void *)&a[i].v4.sin_addr : (const void *)&a[i].v6.sin6_addr;
+
+		(void)buf_puts(&b, i == 0 ? ":" : ",");
+		(void)buf_puts(&b, inet_ntop(a[i].any.sa_family, raw, text, sizeof(text)));
+	}
+	j->addresses = b.failed ? NULL : str_dup(str_of(buf_str(&b)));
+	return j->addresses ? 0 : -ENOMEM;
+}
+
+static void on_resolved(void *user, int code, const union resolve_address *a, size_t n)
+{
+	struct courier_job *j = user;
+
+	j->lookup = NULL;
+	list_remove(&j->node);
+	if (code == 0)
+		code = put_addresses(j, a, n);
+	if (code == -ETIMEDOUT)
+		j->answer.r = err_set(&j->answer.err, ETIMEDOUT, "%s: no answer in time", j->base);
+	else if (code < 0)
+		j->answer.r = err_set(&j->answer.err, EHOSTUNREACH, "%s: no such host", j->base);
+	pass_on(j->courier, j);
+}
+
+/* The name and the port of a server; -EINVAL: there is nothing to look up. */
+static int find_name(struct courier_job *j, char host[RESOLVE_NAME_MAX + 1], uint16_t *ret_port)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct in_addr v4;
+	struct url url;
+	uint32_t port;
+	char *colon;
+
+	if (url_parse(j->base, &url, NULL) < 0 || url.socket[0] || url.host[0] == '[')
+		return -EINVAL;
+	port = url.tls ? 443 : 80;
+	colon = strchr(url.host, ':');
+	if (colon && parse_u32(colon + 1, 1, UINT16_MAX, &port) < 0)
+		return -EINVAL;
+	if (colon)
+		*colon = '\0';
+	if (inet_pton(AF_INET, url.host, &v4) == 1 ||
+	    str_copy(host, RESOLVE_NAME_MAX + 1, url.host) < 0)
+		return -EINVAL;
+	if (buf_printf(&b, "%s:%u", host, port) < 0 || !(j->name = str_dup(str_of(buf_str(&b)))))
+		return -ENOMEM;
+	*ret_port = (uint16_t)port;
+	return 0;
+}
+
+/* What others have asked for is looked up here: libcurl would take a thread for each. */
+static int look_up(struct courier *c, struct courier_job *j, const char *owner)
+{
+	char host[RESOLVE_NAME_MAX + 1];
+	uint16_t port = 0;
+	int r = c->resolver && owner ? find_name(j, host, &port) : -EINVAL;
+
+	if (r == -EINVAL) {
+		pass_on(c, j);
+		return 0;
+	}
+	if (r == 0)
+		r = resolver_ask(c->resolver, owner, host, port, on_resolved, j, &j->lookup, NULL);
+	if (r == 0)
+		list_push_back(&c->resolving, &j->node);
 	return r;
 }
 
@@ -353,9 +466,14 @@ int courier_open(struct courier *c, const struct courier_request *req, courier_f
 	j->user = user;
 	r = begin_span(c, req, j);
 	if (r == 0)
-		r = enqueue(c, j);
+		r = count_in(c);
 	if (r < 0)
 		return r;
+	r = look_up(c, j, req->owner);
+	if (r < 0) {
+		count_out(c);
+		return r;
+	}
 	*ret = TAKE(j);
 	return 0;
 }

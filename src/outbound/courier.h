@@ -15,6 +15,7 @@ struct guard_nets;
 struct courier;     /* opaque */
 struct courier_job; /* opaque: one request under way */
 struct loop;
+struct resolver;
 struct trace_context;
 struct tracer;
 
@@ -47,6 +48,7 @@ struct courier_request { /* copied */
 	uint32_t stall_ms;                 /* see httpc/httpc.h */
 	bool public_only;                  /* see httpc/guard.h */
 	const struct guard_nets *closed;   /* the same; borrowed, outlives the courier; NULL */
+	const char *owner;                 /* whose wish it is: his lookups are bounded; NULL */
 	const struct trace_context *trace; /* what it is a part of; NULL: of nothing else */
 	bool is_untraced;                  /* no span, no header */
 };
@@ -71,6 +73,8 @@ CLEANUP_FUNC(struct courier *, courier_free)
 
 /* From now on requests are spans, and their servers are told of them. Borrowed; outlives it. */
 void courier_set_tracer(struct courier *c, struct tracer *tracer);
+/* Who looks up the names in requests that have an owner. It outlives the courier. */
+void courier_set_resolver(struct courier *c, struct resolver *resolver);
 
 /* 0: done comes once, on the loop. -EAGAIN: too many wait; -EINVAL: no address; -ENOMEM. */
 int courier_send(struct courier *c, const struct courier_request *req, courier_fn *done,

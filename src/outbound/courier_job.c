@@ -22,6 +22,8 @@ struct courier_job *courier_job_free(struct courier_job *j)
 	free(j->type);
 	free(j->body);
 	free(j->ca_file);
+	free(j->addresses);
+	free(j->name);
 	for (size_t i = 0; j->headers[i]; i++) {
 		explicit_bzero(j->headers[i], strlen(j->headers[i])); /* tokens are among them */
 		free(j->headers[i]);

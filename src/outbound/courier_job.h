@@ -9,6 +9,7 @@
 struct guard_nets;
 struct httpc;
 struct httpc_call;
+struct resolve;
 struct span;
 
 struct courier_job {
@@ -25,6 +26,9 @@ struct courier_job {
 	uint32_t timeout_ms, stall_ms;
 	bool public_only;
 	const struct guard_nets *closed;   /* borrowed */
+	struct resolve *lookup;            /* the loop's, while it is under way; NULL */
+	char *addresses;                   /* owned: see httpc/httpc.h; NULL */
+	char *name;                        /* owned: what is looked up, with the port; NULL */
 	struct span *span;                 /* the loop's; NULL: none */
 	atomic_bool is_cancelled, goes_on; /* the loop says so, the thread does it */
 	/* The courier's lock's: */

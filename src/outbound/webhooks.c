@@ -265,7 +265,8 @@ static int send_row(struct hook *h, const struct object *o, const struct journal
 				       .max = ANSWER_MAX,
 				       .timeout_ms = h->all->o.timeout_ms,
 				       .public_only = !h->all->o.allow_private,
-				       .closed = h->all->o.closed };
+				       .closed = h->all->o.closed,
+				       .owner = o->owner };
 	int r = s ? webhook_message_make(row, h->id, data->secret, missed, clock_wall_ms(), &m)
 		  : -ENOMEM;
 

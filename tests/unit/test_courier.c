@@ -1,14 +1,19 @@
 #include "outbound/courier.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/str.h"
 #include "check.h"
 #include "http_rig.h"
 #include "loop/loop.h"
+#include "loop/resolve.h"
 
 #define OK "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 #define NOBODY "http://127.0.0.1:1/"
@@ -283,6 +288,78 @@ static void a_refusal_is_told_with_all_that_it_says(void **state)
 	http_rig_done(&server);
 }
 
+/* A name server that says nothing, and a resolver that asks no other. */
+static struct resolver *open_silent(struct rig *g, int *ret_server)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	struct resolver *r = NULL;
+	char servers[40];
+
+	*ret_server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(*ret_server, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(*ret_server, (struct sockaddr *)&at, &size), 0);
+	(void)str_format(servers, sizeof(servers), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_int_equal(
+		resolver_create(g->loop, &(struct resolve_options){ servers, 300 }, &r, NULL), 0);
+	courier_set_resolver(g->courier, r);
+	return r;
+}
+
+static unsigned count_threads(void)
+{
+	char text[4096];
+	uint32_t n = 0;
+	const char *at;
+
+	assert_true(fd_read_file_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0);
+	at = strstr(text, "Threads:\t");
+	assert_non_null(at);
+	for (at += strlen("Threads:\t"); *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (uint32_t)(*at - '0');
+	return n;
+}
+
+static void names_that_an_owner_asks_for_take_no_thread_and_are_bounded(void **state)
+{
+	struct rig *g = *state;
+	int server;
+	struct resolver *resolver = open_silent(g, &server);
+	struct http_step step = { .answer = OK };
+	struct http_rig rig;
+	struct courier_request req = to("http://silent.test:1/");
+	unsigned threads = count_threads();
+	char url[64];
+
+	req.owner = "a";
+	for (unsigned i = 0; i < RESOLVE_OWNER_MAX; i++)
+		assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	assert_int_equal(courier_send(g->courier, &req, done, g), -EAGAIN);
+	assert_int_equal(courier_count(g->courier), RESOLVE_OWNER_MAX);
+	assert_int_equal(count_threads(), threads);
+	wait_for(g, RESOLVE_OWNER_MAX);
+	assert_int_equal(g->r, -ETIMEDOUT);
+	assert_int_equal(courier_count(g->courier), 0);
+
+	/* One that is known is gone to by what was found. */
+	http_rig_start(&rig, &step, 1);
+	(void)str_format(url, sizeof(url), "http://localhost:%s", strrchr(rig.url, ':') + 1);
+	req.url = url;
+	req.owner = "b";
+	assert_int_equal(courier_send(g->courier, &req, done, g), 0);
+	wait_for(g, RESOLVE_OWNER_MAX + 1);
+	assert_int_equal(g->r, 0);
+	http_rig_stop(&rig);
+	http_rig_done(&rig);
+	/* What is under way at the end is let go of. */
+	req.url = "http://silent.test:1/";
+	assert_int_equal(courier_send(g->courier, &req, never, g), 0);
+	g->courier = courier_free(g->courier);
+	(void)resolver_free(resolver);
+	(void)close(server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +376,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_refusal_is_told_with_all_that_it_says, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			names_that_an_owner_asks_for_take_no_thread_and_are_bounded, setup,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
