@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "loop/loop.h"
 #include "net/http.h"
 #include "sandbox/quota.h"
 #include "sandbox/sandbox.h"
@@ -23,14 +24,16 @@
 #include "json/jw.h"
 
 #define READY_GOOD_MS 1000
+#define READY_WAIT_MS 3000 /* for the store's answer */
 
 struct ready {
 	struct api *api; /* NULL: freed while the store was being asked */
 	bool is_asking;
 	bool is_known;
 	uint64_t asked_ms;
-	int store;           /* 0 or why it cannot be written to */
-	struct list waiting; /* struct waiter, in their requests' arenas */
+	int store;               /* 0 or why it cannot be written to */
+	struct loop_timer *late; /* owned: the store takes too long to say */
+	struct list waiting;     /* struct waiter, in their requests' arenas */
 };
 
 struct waiter {
@@ -38,6 +41,8 @@ struct waiter {
 	struct api_call *call;
 	bool with_version;
 };
+
+static void on_late(void *user);
 
 struct ready *ready_create(struct api *api)
 {
@@ -47,6 +52,10 @@ struct ready *ready_create(struct api *api)
 		return NULL;
 	r->api = api;
 	list_init(&r->waiting);
+	if (loop_timer_create(api->deps.loop, on_late, r, &r->late) < 0) {
+		free(r);
+		return NULL;
+	}
 	return r;
 }
 
@@ -55,6 +64,7 @@ struct ready *ready_free(struct ready *r)
 	if (!r)
 		return NULL;
 	r->api = NULL;
+	r->late = loop_timer_free(r->late);
 	if (!r->is_asking) /* else the store's answer, which always comes, frees it */
 		free(r);
 	return NULL;
@@ -103,16 +113,10 @@ static void answer(struct api_call *c, int store, bool with_version)
 	call_reply(c, ok ? 200 : 503, &w);
 }
 
-static void asked(void *user, int result)
+static void know(struct ready *r, int result)
 {
-	struct ready *r = user;
 	struct list waiting;
 
-	r->is_asking = false;
-	if (!r->api) {
-		free(r);
-		return;
-	}
 	if (result < 0 && result != r->store)
 		log_warn("api", "the store cannot be written to: error %d", -result);
 	r->is_known = true;
@@ -130,6 +134,25 @@ static void asked(void *user, int result)
 		list_remove(&w->node);
 		answer(w->call, result, w->with_version);
 	}
+}
+
+/* A disk that hangs holds up whoever writes to it, but not whoever asks. */
+static void on_late(void *user)
+{
+	know(user, -ETIMEDOUT);
+}
+
+static void asked(void *user, int result)
+{
+	struct ready *r = user;
+
+	r->is_asking = false;
+	if (!r->api) {
+		free(r);
+		return;
+	}
+	loop_timer_stop(r->late);
+	know(r, result);
 }
 
 static void gone(void *user, struct http_request *r)
@@ -154,6 +177,8 @@ static void check(struct api_call *c, bool with_version)
 			return answer(c, asking, with_version);
 		r->is_asking = true;
 	}
+	if (list_is_empty(&r->waiting)) /* the first who waits has waited longest */
+		loop_timer_start(r->late, READY_WAIT_MS, 0);
 	w = arena_alloc(http_arena(c->http), sizeof(*w));
 	if (!w)
 		return problem_reply(c, &(struct err){ ENOMEM, "readiness" });

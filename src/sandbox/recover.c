@@ -349,7 +349,7 @@ static int connect(struct sandbox *sb, const struct provider_reply *r, struct er
 /* The launcher's trouble, not the box's. */
 static bool is_passing(const struct provider_reply *r)
 {
-	return r->code == -EPIPE || r->code == -EAGAIN;
+	return r->code == -EPIPE || r->code == -EAGAIN || r->code == -ETIMEDOUT;
 }
 
 static void attached(struct sandbox *sb, const struct provider_reply *reply)

@@ -395,6 +395,23 @@ static void readiness_asks_the_store_once_for_many(void **state)
 	assert_int_equal(rig->faults.writes - writes, 1);
 }
 
+static void readiness_does_not_wait_for_a_store_that_hangs(void **state)
+{
+	struct api_rig *rig = *state;
+	struct rig_conn c, d;
+
+	rig->faults.is_held = true;
+	rig_connect(rig, &c);
+	rig_request(&c, NULL, "GET /readyz", "", -1);
+	rig_until(&c, "HTTP/1.1 503");
+	rig_connect(rig, &d);
+	rig_request(&d, NULL, "GET /readyz", "", -1);
+	rig_until(&d, "HTTP/1.1 503");
+	rig->faults.is_held = false;
+	rig_disconnect(&c);
+	rig_disconnect(&d);
+}
+
 static void metrics_need_their_scope_unless_made_public(void **state)
 {
 	struct api_rig *rig = *state;
@@ -481,6 +498,7 @@ int main(void)
 		RIG_TEST(a_bad_value_that_the_service_finds_is_named_too),
 		RIG_TEST(health_needs_no_key_and_readiness_says_why_not),
 		RIG_TEST(readiness_asks_the_store_once_for_many),
+		RIG_TEST(readiness_does_not_wait_for_a_store_that_hangs),
 		RIG_TEST(metrics_need_their_scope_unless_made_public),
 		RIG_TEST(the_pools_are_shown_to_admins),
 		RIG_TEST(a_server_that_stops_lets_go_of_waiting_requests),

@@ -214,6 +214,33 @@ static void a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever(vo
 	rig_close(&rig);
 }
 
+/* Whatever it is that a launcher under load does not answer in time. */
+static void a_launcher_that_is_late_costs_no_sandbox(void **state)
+{
+	(void)state;
+	for (unsigned at = 1; at <= 6; at++) {
+		struct sandbox_rig rig;
+		struct sandbox *sb;
+
+		rig_open(&rig);
+		(void)rig_create(&rig, "web");
+		rig_death(&rig);
+		rig_birth(&rig);
+		rig.fake.fail_in = at;
+		rig.fake.fail_with = ETIMEDOUT;
+		rig_ready(&rig);
+		rig_run(&rig);
+		rig_tick(&rig, 3);
+		sb = sandboxes_find(rig.all, "web", "ann");
+		assert_non_null(sb);
+		rig_say_ready(rig_box(&rig, sb->id), 0);
+		rig_run(&rig);
+		assert_int_equal(sb->state, SANDBOX_RUNNING);
+		assert_non_null(sb->guest);
+		rig_close(&rig);
+	}
+}
+
 static void a_box_that_speaks_another_version_is_ended_and_recorded(void **state)
 {
 	struct wire_head head = { WIRE_VERSION + 1, G_READY, 0, 0 };
@@ -569,6 +596,7 @@ int main(void)
 		cmocka_unit_test(boxes_that_nobody_knows_are_destroyed),
 		cmocka_unit_test(a_sweep_finds_a_death_that_nobody_told),
 		cmocka_unit_test(a_box_that_never_speaks_does_not_keep_the_others_waiting_for_ever),
+		cmocka_unit_test(a_launcher_that_is_late_costs_no_sandbox),
 		cmocka_unit_test(a_box_that_speaks_another_version_is_ended_and_recorded),
 		cmocka_unit_test(a_damaged_row_is_an_end),
 		cmocka_unit_test(a_damaged_row_of_an_ended_one_is_told_as_such),
