@@ -58,6 +58,16 @@ void pool_ask(struct api_call *c,
 	ask_next(a);
 }
 
+void pool_put_builds(struct jw *w, const struct pool_state *s)
+{
+	jw_uint_field(w, "givenUp", s->given_up);
+	jw_uint_field(w, "stuck", s->stuck);
+	if (s->why[0] != '\0')
+		jw_str_field(w, "problem", s->why);
+	else
+		jw_null_field(w, "problem");
+}
+
 static void reply(struct api_call *c, const struct pool_row *rows, size_t n)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -77,12 +87,7 @@ static void reply(struct api_call *c, const struct pool_row *rows, size_t n)
 		jw_uint_field(&w, "target", s->target);
 		jw_uint_field(&w, "hits", s->hits);
 		jw_uint_field(&w, "misses", s->misses);
-		jw_uint_field(&w, "givenUp", s->given_up);
-		jw_uint_field(&w, "stuck", s->stuck);
-		if (s->why[0] != '\0')
-			jw_str_field(&w, "problem", s->why);
-		else
-			jw_null_field(&w, "problem");
+		pool_put_builds(&w, s);
 		jw_object_end(&w);
 	}
 	jw_array_end(&w);

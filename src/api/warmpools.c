@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/object_list.h"
+#include "api/pool.h"
 #include "api/problem.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -137,12 +138,7 @@ static void told(void *user, const struct pool_state *s, const struct err *err)
 	jw_uint_field(&w, "availablePods", s->ready);
 	jw_uint_field(&w, "assignedPods", s->claimed);
 	jw_uint_field(&w, "pendingPods", s->building);
-	jw_uint_field(&w, "givenUp", s->given_up);
-	jw_uint_field(&w, "stuck", s->stuck);
-	if (s->why[0] != '\0')
-		jw_str_field(&w, "problem", s->why);
-	else
-		jw_null_field(&w, "problem");
+	pool_put_builds(&w, s);
 	jw_object_end(&w);
 	call_reply(user, 200, &w);
 }

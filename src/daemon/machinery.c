@@ -133,8 +133,11 @@ static void look(void *user)
 		return;
 	m->silent = launcher_ping(m->launcher) ? m->silent + 1 : 0;
 	if (m->silent < LOOKS) {
-		launcher_expire(m->launcher, m->settings.hang_ms);
-		watch(m);
+		dispatch(m, 0); /* first what has come: we may have stood still ourselves */
+		if (m->launcher)
+			launcher_expire(m->launcher, m->settings.hang_ms);
+		if (m->launcher)
+			watch(m);
 		return;
 	}
 	log_error("daemon", "the launcher does not answer");

@@ -153,6 +153,12 @@ static struct box *oldest(const struct launch *l)
 		       : LIST_ENTRY(l->builds.open.next, struct box, build_link);
 }
 
+/* It has said something that we have not read yet: we may have stood still ourselves. */
+static bool has_news(const struct box *b)
+{
+	return process_hear(b->sock, 0) == 0;
+}
+
 static uint64_t due_ms(const struct launch *l, const struct box *b)
 {
 	return b->began_ns / 1000000 + l->builds.limit_ms;
@@ -198,7 +204,7 @@ void builds_turn(struct launch *l)
 	uint64_t now = clock_now_ms();
 	struct box *b;
 
-	while ((b = oldest(l)) && due_ms(l, b) <= now)
+	while ((b = oldest(l)) && due_ms(l, b) <= now && !has_news(b))
 		give_up(l, b);
 	zygotes_expire(l, s->limit_ms);
 	jobs_expire(l);

@@ -1,14 +1,12 @@
 """Name servers that say nothing: who asks them waits, and nobody else does. The server is a socket on the loopback
 device that nobody reads."""
 import socket
-import threading
 
 import pytest
 
 from support.connect import open_envd, start
 from support.daemon import Daemon, until
-from test_network import HOST, Echo, ask
-import http.server
+from test_network import ask, server  # noqa: F401: a fixture
 
 ASKERS = 24  # at once: more than there are threads for work of the daemon
 PROGRAM = f"""
@@ -20,16 +18,6 @@ def go(n):
 for n in range({ASKERS}):
     threading.Thread(target=go, args=(n,)).start()
 """
-
-
-@pytest.fixture
-def server():
-    with http.server.ThreadingHTTPServer((HOST, 0), Echo) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield running.server_port
-        running.shutdown()
-        thread.join()
 
 
 @pytest.fixture
