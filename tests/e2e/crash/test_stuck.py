@@ -1,7 +1,9 @@
 """Boxes cannot be built: in the place of holt-init lies a program that never says that a box is ready. Every request
 has an end, and who looks after the machine can see it."""
+import pathlib
 import re
 import shutil
+import tempfile
 
 import pytest
 
@@ -12,19 +14,18 @@ PROGRAMS = ("holt", "holt-launch", "holt-warm.so")
 
 
 @pytest.fixture
-def stuck(tmp_path):
+def stuck():
     if not HANG.exists():
         pytest.skip("hang_init was not built")
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:3]:
-        if parent.owner() != "root" or parent.stat().st_mode & 0o005 != 0o005:
-            parent.chmod(0o755)
+    programs = pathlib.Path(tempfile.mkdtemp(prefix="holt-stuck."))
+    programs.chmod(0o755)  # the daemon is another account when root starts it
     for name in PROGRAMS:
-        shutil.copy(BUILD / name, tmp_path / name)
-    shutil.copy(HANG, tmp_path / "holt-init")
-    with Daemon("--launcher-timeout", "2s", "--pool-min", "0", "--pool-max", "0", program=tmp_path / "holt") as running:
-        running.programs = tmp_path
+        shutil.copy(BUILD / name, programs / name)
+    shutil.copy(HANG, programs / "holt-init")
+    with Daemon("--launcher-timeout", "2s", "--pool-min", "0", "--pool-max", "0", program=programs / "holt") as running:
+        running.programs = programs
         yield running
+    shutil.rmtree(programs)
 
 
 def metric(api, name):
