@@ -70,7 +70,11 @@ int box_auth_give(const struct api_call *c, enum box_token kind, const char *id,
 {
 	int r = principal_check(c->who, box_token_scopes(kind), NULL);
 
-	return r < 0 ? r : box_token_make(c->api->deps.secret, kind, id, ret);
+	if (r == 0)
+		r = box_token_make(c->api->deps.secret, kind, id, ret);
+	if (r == 0 && kind == BOX_TOKEN_ENVD)
+		recent_note(&c->api->signers, id);
+	return r;
 }
 
 int box_auth_write(const struct api_call *c, const char *sandbox_id, struct buf *ret)

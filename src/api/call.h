@@ -15,6 +15,7 @@
 #include "api/call_trace.h"
 #include "api/cursor.h"
 #include "api/door.h"
+#include "api/recent.h"
 #include "auth/principal.h"
 #include "base/buf.h"
 #include "base/list.h"
@@ -56,6 +57,8 @@ struct api {
 	struct list installs;        /* struct install of packages.c */
 	struct list networks;        /* struct network of network.c */
 	struct build_network build_network; /* build_way.c */
+	struct recent signers;              /* whose token of envd was given out or used */
+	bool has_signers;                   /* those of before this start are among them */
 };
 
 /* The target as the head of the request names it (headers, host name): says which door it is for,

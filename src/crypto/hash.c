@@ -48,6 +48,11 @@ int hash_update(struct hash *h, const void *data, size_t n)
 	return EVP_DigestUpdate(h->ctx, data, n) == 1 ? 0 : -EIO;
 }
 
+int hash_copy(struct hash *to, const struct hash *from)
+{
+	return EVP_MD_CTX_copy_ex(to->ctx, from->ctx) == 1 ? 0 : -EIO;
+}
+
 int hash_final(struct hash *h, uint8_t ret[HASH_LEN])
 {
 	if (EVP_DigestFinal_ex(h->ctx, ret, NULL) != 1)

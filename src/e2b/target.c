@@ -9,23 +9,28 @@
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "auth/box_token.h"
+#include "auth/buckets.h"
+#include "auth/rate_limit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/parse.h"
 #include "base/str.h"
-#include "crypto/secret.h"
 #include "e2b/e2b.h"
 #include "e2b/signature.h"
 #include "net/http.h"
 #include "sandbox/ports.h"
 #include "sandbox/sandbox.h"
+#include "telemetry/metrics.h"
 #include "json/jw.h"
 
 #define HEADER_ID "E2b-Sandbox-Id"
 #define HEADER_PORT "E2b-Sandbox-Port"
 #define HEADER_TOKEN "X-Access-Token"
+
+#define SEARCHES 50u                  /* a second */
+#define SEARCHES_BUCKET "~signatures" /* no owner or key has this name */
 
 /* ---- what the headers or the host name ---- */
 
@@ -116,30 +121,70 @@ static int take_signature(struct api_call *c, struct presented *ret)
 	return r < 0 ? r : 1;
 }
 
-static bool is_signed_by(void *user, const struct sandbox *sb)
+static bool is_signed_by(const struct presented *p, const struct sandbox *sb)
 {
-	const struct presented *p = user;
-	char token[BOX_TOKEN_SIZE], right[E2B_SIGNATURE_SIZE];
-	size_t n;
+	const struct api_deps *deps = &p->call->api->deps;
+	char id[1][ID_LEN + 1];
 
-	if (box_token_make(p->call->api->deps.secret, BOX_TOKEN_ENVD, sandbox_id(sb), token) < 0 ||
-	    e2b_signature_make(token, &p->what, right) < 0)
+	if (str_copy(id[0], sizeof(id[0]), sandbox_id(sb)) < 0)
 		return false;
-	n = strlen(right);
-	return strlen(p->signature) == n && secret_bytes_equal(right, p->signature, n);
+	metrics_inc(deps->metrics, METRIC_SIGNATURE_CHECKS, LABELS());
+	return e2b_signature_find(deps->secret, &p->what, p->signature, id, 1) == 0;
+}
+
+/* Until there are enough. */
+static bool add_signer(void *user, const struct sandbox *sb)
+{
+	struct recent *r = user;
+	struct sandbox_info info;
+
+	if (r->n == RECENT_MAX)
+		return true;
+	sandbox_info(sb, &info);
+	if (info.note[0] != '\0') /* made by this protocol */
+		recent_note(r, info.id);
+	return false;
+}
+
+/* Who signs is not said. Once a peer has failed too often, these searches have a rate, for all such
+ * peers together: what it takes is the same whoever asks, and who names the sandbox waits for none.
+ */
+static bool may_search(struct api_call *c)
+{
+	struct rate rate = { SEARCHES, 1000 };
+	struct bucket_state state;
+
+	return rate_limit_wait_ms(c->api->failures, http_peer(c->http), clock_now_ms()) == 0 ||
+	       buckets_take(c->api->buckets, SEARCHES_BUCKET, RATE_READ, rate, clock_now_ns(),
+			    &state);
+}
+
+/* Among so many sandboxes and no more, however many there are. */
+static void search_signer(struct api_call *c, const struct presented *p)
+{
+	struct api *api = c->api;
+	ssize_t i;
+
+	if (!api->has_signers)
+		(void)sandboxes_search(api->deps.sandboxes, add_signer, &api->signers);
+	api->has_signers = true;
+	metrics_add(api->deps.metrics, METRIC_SIGNATURE_CHECKS, LABELS(), api->signers.n);
+	i = e2b_signature_find(api->deps.secret, &p->what, p->signature,
+			       (const char(*)[ID_LEN + 1]) api->signers.ids, api->signers.n);
+	if (i >= 0)
+		(void)str_copy(c->claim.box_id, sizeof(c->claim.box_id), api->signers.ids[i]);
 }
 
 static bool find_signature(struct api_call *c)
 {
 	struct presented p;
-	struct sandbox *sb;
 
 	if (take_signature(c, &p) <= 0)
 		return false;
 	c->claim.port = E2B_PORT_ENVD;
-	/* NOTE: costs a microsecond for each sandbox there is: the address does not say whose. */
-	sb = sandboxes_search(c->api->deps.sandboxes, is_signed_by, &p);
-	(void)str_copy(c->claim.box_id, sizeof(c->claim.box_id), sb ? sandbox_id(sb) : "");
+	c->claim.box_id[0] = '\0';
+	if (may_search(c))
+		search_signer(c, &p);
 	return true;
 }
 
@@ -316,7 +361,9 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 
 	/* An address that no sandbox has signed says nothing of any of them. */
 	if (c->claim.box_id[0] == '\0' && take_signature(c, &p) > 0)
-		return err_set(err, EACCES, "the signature is not valid");
+		return err_set(err, EACCES,
+			       "the signature is not valid, or its sandbox was not used for long: "
+			       "addresses with a host name of the sandbox last as long as it does");
 	if (!sb || strcmp(sandbox_id(sb), c->claim.box_id) != 0) {
 		e2b_reply_gone(c);
 		return -EINPROGRESS;
@@ -334,5 +381,6 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 	/* Good as long as the sandbox is there and its owner is let in, whichever key has made it.
 	 */
 	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_ENVD), ret);
+	recent_note(&c->api->signers, ret->sandbox_id);
 	return 0;
 }

@@ -10,8 +10,6 @@
 #include "base/parse.h"
 #include "base/str.h"
 
-CLEANUP_FUNC(struct hash *, hash_free)
-
 static int add_number(struct hash *h, uint64_t v)
 {
 	uint8_t bytes[8];

@@ -78,6 +78,9 @@ static const struct metric_def table[METRIC_COUNT] = {
 		GAUGE("holt_box_builds_stuck",
 		      "Processes of boxes that were given up and have not ended.", NULL),
 	[METRIC_DENIALS] = COUNTER("holt_denials_total", "Requests that were refused.", "reason"),
+	[METRIC_SIGNATURE_CHECKS] =
+		COUNTER("holt_signature_checks_total",
+			"Sandboxes' tokens that signatures of addresses were compared with.", NULL),
 	[METRIC_SECURITY_EVENTS] = COUNTER("holt_security_events_total",
 					   "Refusals, kills by limits, and the like.", "kind"),
 	[METRIC_EVENTS_LOST] =

@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import time
 import urllib.parse
 
@@ -14,6 +15,8 @@ import pytest
 from support.client import Answer
 from support.connect import Envd, open_envd, start
 from support.daemon import Daemon, until
+from support.e2b import DOMAIN
+from support.e2b_plain import Sandbox
 
 HOME = "/home/user"
 OCTETS = "application/octet-stream"
@@ -503,6 +506,56 @@ def test_a_signature_is_good_for_what_was_signed(envd, stranger, place):
     late = signature(envd, path, "read", expires=past)
     message = refused(stranger.request("GET", query(path, signature=late, signature_expiration=past)), 401)
     assert "expired" in message
+
+
+CANDIDATES, SEARCHES = 64, 50  # sandboxes that are tried for an address that names none; such searches of a second, after failures
+
+
+def checks_of(daemon):
+    """How often a signature was compared with what a sandbox's token makes."""
+    text = daemon.api.get("/metrics").must(200).body.decode()
+    found = re.search(r"^holt_signature_checks_total (\S+)$", text, re.M)
+    return int(float(found.group(1))) if found else 0
+
+
+def fetch(daemon, address, **headers):
+    connection = daemon.api.coming_from("127.77.1.1").connect()
+    connection.request("GET", address, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    response = connection.getresponse()
+    answer = Answer(response.status, response.headers, response.read())
+    connection.close()
+    return answer
+
+
+def test_what_a_signature_costs_does_not_grow_with_the_sandboxes():
+    with Daemon("--domain", DOMAIN) as daemon:
+        made = [Sandbox(daemon.api) for _ in range(CANDIDATES + 6)]
+        first, last = (Envd(daemon.api, box.id, box.made["envdAccessToken"]) for box in (made[0], made[-1]))
+        wrong = query("a", signature="v1_" + "A" * 43)
+        before = checks_of(daemon)
+        refused(fetch(daemon, wrong), 401)
+        assert checks_of(daemon) - before == CANDIDATES
+        before = checks_of(daemon)
+        refused(fetch(daemon, wrong, E2b_Sandbox_Id=first.id), 401)
+        refused(fetch(daemon, wrong, Host=f"49983-{first.id}.{DOMAIN}"), 401)
+        assert checks_of(daemon) - before == 2
+        # Who is among the last that were used is found; the others by their name, always.
+        put(last, "a").must(200)
+        assert fetch(daemon, query("a", signature=signature(last, "a", "read"))).must(200).body == b"text"
+        signed = query("a", signature=signature(first, "a", "read"))
+        assert "host name" in refused(fetch(daemon, signed), 401)
+        fetch(daemon, signed, Host=f"49983-{first.id}.{DOMAIN}").must(404)  # let in, and there is no such file
+        put(first, "a").must(200)
+        assert fetch(daemon, signed).must(200).body == b"text"
+        # Many failures make nobody's address bad, and cost no more than the searches of a second each second.
+        began, before = time.monotonic(), checks_of(daemon)
+        statuses = {fetch(daemon, wrong).status for _ in range(400)}
+        allowed = 20 + SEARCHES * (2 + time.monotonic() - began)
+        assert statuses == {401, 429} and checks_of(daemon) - before <= CANDIDATES * allowed
+        fetch(daemon, signed, Host=f"49983-{first.id}.{DOMAIN}").must(200)
+        until(lambda: fetch(daemon, signed).status == 200, what="a search")
+        for box in made:
+            box.kill()
 
 
 def test_the_oldest_clients_send_the_token_alone(envd, stranger):
