@@ -6,8 +6,10 @@
 
 #include "api/call.h"
 #include "api/routes.h"
+#include "auth/api_key.h"
 #include "auth/box_token.h"
 #include "auth/signed_file.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -53,15 +55,38 @@ const char *box_auth_token(const char *authorization, const char *query)
 	return text && strncmp(text, PREFIX, strlen(PREFIX)) == 0 ? text + strlen(PREFIX) : NULL;
 }
 
+/* What was given out for a key is as good as the key: it must still be let in, to this sandbox and
+ * with these scopes. */
+static int bind_to_key(struct api_call *c, const char *key_id, struct principal *p, struct err *err)
+{
+	struct principal maker;
+
+	if (auth_keys_get(c->api->deps.keys, key_id, &maker) < 0 ||
+	    users_admit(c->api->deps.users, &maker, NULL) < 0 ||
+	    principal_check(&maker, p->scopes, NULL) < 0 ||
+	    !principal_may_enter(&maker, p->owner, p->sandbox_id))
+		return err_set(err, EACCES, "the key that this was made for is not good any more");
+	(void)str_copy(p->key_id, sizeof(p->key_id), maker.key_id);
+	p->expires_ms = maker.expires_ms;
+	return 0;
+}
+
 int box_auth_check(struct api_call *c, const char *token, struct principal *ret, struct err *err)
 {
+	struct box_maker by;
 	char id[ID_LEN + 1];
-	struct sandbox *sb = box_token_names(token, id) ? find(c, id) : NULL;
+	struct sandbox *sb =
+		box_session_read(c->api->deps.secret, token, id, &by) ? find(c, id) : NULL;
 
 	/* Which of the two it was is nobody's business. */
-	if (!sb || !box_token_is(c->api->deps.secret, BOX_TOKEN_SESSION, id, token))
+	if (!sb)
 		return err_set(err, EACCES, "the token is not valid, or its sandbox has ended");
 	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_SESSION), ret);
+	if (by.key_id[0] != '\0')
+		return bind_to_key(c, by.key_id, ret, err);
+	if (by.until_ms <= clock_wall_ms())
+		return err_set(err, EACCES, "the token has expired");
+	ret->expires_ms = by.until_ms;
 	return 0;
 }
 
@@ -79,9 +104,13 @@ int box_auth_give(const struct api_call *c, enum box_token kind, const char *id,
 
 int box_auth_write(const struct api_call *c, const char *sandbox_id, struct buf *ret)
 {
-	char token[BOX_TOKEN_SIZE];
-	int r = box_auth_give(c, BOX_TOKEN_SESSION, sandbox_id, token);
+	struct box_maker by = { .until_ms = c->who->expires_ms };
+	char token[BOX_SESSION_SIZE];
+	int r = principal_check(c->who, box_token_scopes(BOX_TOKEN_SESSION), NULL);
 
+	(void)str_copy(by.key_id, sizeof(by.key_id), c->who->key_id);
+	if (r == 0)
+		r = box_session_make(c->api->deps.secret, sandbox_id, &by, token);
 	if (r == 0)
 		r = buf_printf(ret, BEARER PREFIX "%s", token);
 	explicit_bzero(token, sizeof(token));
@@ -91,7 +120,7 @@ int box_auth_write(const struct api_call *c, const char *sandbox_id, struct buf 
 /* ---- addresses ---- */
 
 struct address {
-	const char *expires, *signature;
+	const char *expires, *signature, *by;
 	bool has_more; /* whose rights, which mode ...: none of it was signed */
 };
 
@@ -108,6 +137,8 @@ static int read_query(struct api_call *c, struct address *ret)
 			ret->expires = value;
 		else if (strcmp(name, "signature") == 0 && !ret->signature)
 			ret->signature = value;
+		else if (strcmp(name, "by") == 0 && !ret->by)
+			ret->by = value;
 		else
 			ret->has_more = true;
 	}
@@ -132,15 +163,17 @@ int box_auth_check_signed(struct api_call *c, struct principal *ret, struct err 
 	s.path = arena_printf(http_arena(c->http), "/%s", call_param(c, "path"));
 	if (!s.path)
 		return err_sys(err, ENOMEM, "address");
-	if (read_query(c, &a) < 0 || a.has_more || !a.signature || !a.expires ||
-	    parse_u64(a.expires, 0, INT64_MAX / 1000, &expires) < 0 || !sb)
+	if (read_query(c, &a) < 0 || a.has_more || (a.by && !id_is_valid(a.by)) || !a.signature ||
+	    !a.expires || parse_u64(a.expires, 0, INT64_MAX / 1000, &expires) < 0 || !sb)
 		return err_set(err, EACCES, "the address is not signed by this server");
 	s.sandbox_id = sandbox_id(sb);
+	s.key_id = a.by ? a.by : "";
 	s.expires = (int64_t)expires;
 	if (!signed_file_is(c->api->deps.secret, &s, a.signature))
 		return err_set(err, EACCES, "the address is not signed by this server");
 	if (s.expires * 1000 <= clock_wall_ms())
 		return err_set(err, EACCES, "the address is not good any more: ask for another");
 	box_auth_fill(sb, s.is_write ? SCOPE_FILE_WRITE : SCOPE_FILE_READ, ret);
-	return 0;
+	ret->expires_ms = s.expires * 1000;
+	return s.key_id[0] != '\0' ? bind_to_key(c, s.key_id, ret, err) : 0;
 }

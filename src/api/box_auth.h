@@ -1,5 +1,6 @@
 /* Requests that come with what opens one sandbox alone, and is no key: a session's token, or an
- * address that is signed. Neither is kept anywhere: both end with the sandbox. */
+ * address that is signed. Neither is kept anywhere: both end with the sandbox, and with the key
+ * that they were made for. */
 #pragma once
 
 #include <stdbool.h>

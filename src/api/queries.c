@@ -27,10 +27,11 @@
 	{                                                                                     \
 		"path", QUERY_TEXT, 1, 4095, NULL, "absolute, in the box; default /workspace" \
 	}
-#define SIGNED                                                                             \
-	{ "expires", QUERY_U64, 0, INT64_MAX / 1000, NULL, "of a signed address" },        \
-	{                                                                                  \
-		"signature", QUERY_TEXT, 0, 128, NULL, "of a signed address: needs no key" \
+#define SIGNED                                                                                \
+	{ "by", QUERY_TEXT, 20, 20, NULL, "of a signed address: the key that it ends with" }, \
+		{ "expires", QUERY_U64, 0, INT64_MAX / 1000, NULL, "of a signed address" },   \
+	{                                                                                     \
+		"signature", QUERY_TEXT, 0, 128, NULL, "of a signed address: needs no key"    \
 	}
 #define ENCODING                                                       \
 	{                                                              \

@@ -42,6 +42,8 @@ int auth_keys_put(struct auth_keys *keys, const struct key_row *row, struct err 
 int auth_keys_revoke(struct auth_keys *keys, const char *id, int64_t revoked_ms);
 /* Whether requests with it are let in now. */
 bool auth_keys_is_good(const struct auth_keys *keys, const char *id);
+/* Who a request with it would be. -EACCES: none would be let in. */
+int auth_keys_get(const struct auth_keys *keys, const char *id, struct principal *ret);
 /* Whether it was made by a key that has ended, and so has itself. */
 bool auth_keys_is_orphan(const struct auth_keys *keys, const char *id);
 /* Forgotten altogether. -ENOENT. */

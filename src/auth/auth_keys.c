@@ -233,6 +233,14 @@ bool auth_keys_is_good(const struct auth_keys *keys, const char *id)
 	return e && !has_ended(e, now_ms) && !has_lost_maker(keys, e, now_ms);
 }
 
+int auth_keys_get(const struct auth_keys *keys, const char *id, struct principal *ret)
+{
+	if (!auth_keys_is_good(keys, id))
+		return -EACCES;
+	*ret = find(keys, id)->who;
+	return 0;
+}
+
 bool auth_keys_is_orphan(const struct auth_keys *keys, const char *id)
 {
 	const struct entry *e = find(keys, id);

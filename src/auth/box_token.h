@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/id.h"
 
@@ -23,6 +24,18 @@ unsigned box_token_scopes(enum box_token kind);
 /* The id, then 40 hex digits. 0, -EINVAL without a secret, -ENOMEM, -EIO. */
 int box_token_make(const struct secret *secret, enum box_token kind, const char *id,
 		   char ret[BOX_TOKEN_SIZE]);
+/* A session's token says also what it ends with, besides its sandbox: the key that asked for it, or
+ * ("": a token of an identity provider asked) a time. The id, 20 characters, 40 hex digits. */
+struct box_maker {
+	char key_id[ID_LEN + 1];
+	int64_t until_ms;
+};
+#define BOX_SESSION_SIZE (BOX_TOKEN_SIZE + ID_LEN)
+int box_session_make(const struct secret *secret, const char *id, const struct box_maker *by,
+		     char ret[BOX_SESSION_SIZE]);
+/* Whose it is and what it ends with; false: we have not made it. */
+bool box_session_read(const struct secret *secret, const char *text, char ret_id[ID_LEN + 1],
+		      struct box_maker *ret_by);
 /* In constant time: whether text is the token of this sandbox. */
 bool box_token_is(const struct secret *secret, enum box_token kind, const char *id,
 		  const char *text);

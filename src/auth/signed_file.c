@@ -18,8 +18,8 @@ int signed_file_make(const struct secret *secret, const struct signed_file *s,
 	uint8_t mac[HASH_LEN];
 	size_t n = 0;
 	const char *key = secret_reveal(secret, &n);
-	int r = buf_printf(&text, "file:%s:%s:%" PRId64 ":%s", s->sandbox_id,
-			   s->is_write ? "write" : "read", s->expires, s->path);
+	int r = buf_printf(&text, "file:%s:%s:%" PRId64 ":%s:%s", s->sandbox_id,
+			   s->is_write ? "write" : "read", s->expires, s->key_id, s->path);
 
 	if (r == 0)
 		r = key ? hmac_sha256(key, n, text.data, text.len, mac) : -EINVAL;

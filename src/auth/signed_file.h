@@ -12,6 +12,8 @@ struct secret;
 
 struct signed_file {
 	const char *sandbox_id;
+	const char
+		*key_id;  /* of who asked for it: it ends with that key; "": with its time alone */
 	const char *path; /* absolute, in the box: to the byte */
 	bool is_write;    /* PUT; else GET and HEAD */
 	int64_t expires;  /* seconds since 1970 */

@@ -50,7 +50,11 @@ static int write_url(const struct tool_call *t, const struct signed_file *s, str
 		return r;
 	(void)buf_printf(url, "%s/api/v1/sandboxes/%s/files", base_of(t), s->sandbox_id);
 	(void)url_escape_path(url, s->path);
-	return buf_printf(url, "?expires=%lld&signature=%s", (long long)s->expires, signature);
+	if (s->key_id[0] != '\0')
+		(void)buf_printf(url, "?by=%s&expires=%lld", s->key_id, (long long)s->expires);
+	else
+		(void)buf_printf(url, "?expires=%lld", (long long)s->expires);
+	return buf_printf(url, "&signature=%s", signature);
 }
 
 static void give(struct tool_call *t, bool is_write)
@@ -58,7 +62,9 @@ static void give(struct tool_call *t, bool is_write)
 	_cleanup_(buf_done) struct buf url = { 0 };
 	const struct address_args *a = t->args;
 	const char *path = tool_path(t, a->path);
-	struct signed_file s = { .sandbox_id = t->box_id, .path = path, .is_write = is_write };
+	struct signed_file s = {
+		.sandbox_id = t->box_id, .key_id = t->who.key_id, .path = path, .is_write = is_write
+	};
 	struct jw w = jw_begin(&t->structured);
 
 	if (!path)
@@ -69,6 +75,10 @@ static void give(struct tool_call *t, bool is_write)
 		return tool_fail(t, "nobody has said under which address this server is reached: "
 				    "its operator can, with the setting public_url");
 	s.expires = clock_wall_ms() / 1000 + (int64_t)a->seconds;
+	/* A token has no name that it could end with, but a time. */
+	if (t->who.key_id[0] == '\0' && t->who.expires_ms != 0 &&
+	    s.expires > t->who.expires_ms / 1000)
+		s.expires = t->who.expires_ms / 1000;
 	if (write_url(t, &s, &url) < 0)
 		return tool_fail(t, "this server gives out no addresses");
 	jw_object_begin(&w);

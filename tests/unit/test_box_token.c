@@ -64,7 +64,41 @@ static void without_a_secret_no_token_is_good(void **state)
 	assert_false(box_token_is(*state, BOX_TOKEN_ENVD, "", ""));
 }
 
-#define FILE_OF(id, path, is_write, expires) (&(struct signed_file){ id, path, is_write, expires })
+static void a_session_s_token_names_what_it_ends_with(void **state)
+{
+	static const struct box_maker makers[] = { { .key_id = OTHER },
+						   { .until_ms = 1800000000000 },
+						   { .until_ms = INT64_MAX } };
+	char text[BOX_SESSION_SIZE], id[ID_LEN + 1];
+	struct box_maker by;
+
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		assert_int_equal(box_session_make(*state, ID, &makers[i], text), 0);
+		assert_int_equal(strlen(text), BOX_SESSION_SIZE - 1);
+		assert_true(box_session_read(*state, text, id, &by));
+		assert_string_equal(id, ID);
+		assert_string_equal(by.key_id, makers[i].key_id);
+		assert_int_equal(by.until_ms, makers[i].until_ms);
+		assert_false(box_session_read(NULL, text, id, &by));
+		/* Neither its sandbox, nor its maker, nor what was signed can be another. */
+		for (size_t at = 0; at < BOX_SESSION_SIZE - 1; at++) {
+			char was = text[at];
+
+			text[at] = was == '0' ? '1' : '0';
+			assert_false(box_session_read(*state, text, id, &by));
+			text[at] = was;
+		}
+		assert_true(box_session_read(*state, text, id, &by));
+		text[BOX_SESSION_SIZE - 2] = '\0';
+		assert_false(box_session_read(*state, text, id, &by));
+	}
+	assert_int_equal(box_session_make(*state, "short", &makers[0], text), -EINVAL);
+	assert_int_equal(box_session_make(*state, ID, &(struct box_maker){ .until_ms = -1 }, text),
+			 -EINVAL);
+}
+
+#define FILE_OF(id, path, is_write, expires) \
+	(&(struct signed_file){ id, "", path, is_write, expires })
 #define PATH "/workspace/a b:c"
 
 static void an_address_is_signed_for_one_file_method_and_time(void **state)
@@ -90,6 +124,7 @@ int main(void)
 		cmocka_unit_test(a_token_is_good_for_its_sandbox_and_purpose_alone),
 		cmocka_unit_test(another_secret_makes_other_tokens),
 		cmocka_unit_test(without_a_secret_no_token_is_good),
+		cmocka_unit_test(a_session_s_token_names_what_it_ends_with),
 		cmocka_unit_test(an_address_is_signed_for_one_file_method_and_time),
 	};
 

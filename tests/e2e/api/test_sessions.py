@@ -254,6 +254,21 @@ def test_the_token_opens_nothing_else(anna, session, box):
         other.delete()
 
 
+def test_the_token_ends_with_the_key_that_asked_for_it(api, anna, session):
+    """And only with that one: another key's is another token."""
+    made = api.post("/keys", {"name": "x", "owner": "anna"}).must(201).json
+    given, other = provision(api.using(made["key"]), session), provision(anna, session)
+    agent, lasting = api.using(token_of(given)), api.using(token_of(other))
+    path = f"/sandboxes/{given['sandbox_id']}"
+    with agent.events("GET", f"{path}/watch", seconds=30) as events:
+        agent.get(path).must(200)
+        api.delete(f"/keys/{made['id']}").must(204)
+        for _ in events:
+            pass  # until the daemon ends it
+    agent.get(path).error(401)
+    lasting.get(path).must(200)
+
+
 def test_a_forged_token_is_none(api, anna, session):
     given = provision(anna, session)
     token = token_of(given)

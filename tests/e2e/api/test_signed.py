@@ -21,7 +21,7 @@ def sign(daemon):
 
     def make(box, path, write=False, seconds=60, name=None):
         expires = int(time.time()) + seconds
-        text = f"file:{box}:{'write' if write else 'read'}:{expires}:{path}"
+        text = f"file:{box}:{'write' if write else 'read'}:{expires}::{path}"
         mac = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
         return (f"/api/v1/sandboxes/{name or box}/files{urllib.parse.quote(path)}?expires={expires}&signature={mac}")
 
@@ -134,6 +134,23 @@ def test_nobody_is_given_more_than_they_have(daemon, box, key_for):
     assert given_by(daemon, "upload_url", key=looks.key, path="a", sandbox_id=box.id)["isError"]
     other = key_for("user", owner="signed-other")
     assert given_by(daemon, "download_url", key=other.key, path="a", sandbox_id=box.id)["isError"]
+
+
+def test_an_address_ends_with_the_key_that_asked_for_it(api, daemon, box):
+    made = api.post("/keys", {"name": "x", "role": "admin"}).must(201).json
+    box.put("/workspace/a", b"text").must(201)
+    mine, other = (given_by(daemon, "download_url", key=key, path="a", sandbox_id=box.id)["structuredContent"]["url"]
+                   for key in (made["key"], api.key))
+    stranger = api.using(None)
+    paths = [url.partition(str(daemon.port))[2] for url in (mine, other)]
+    for path in paths:
+        assert stranger.get(path).must(200).body == b"text"
+    of_mine, of_other = (urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)["by"][0] for path in paths)
+    api.delete(f"/keys/{made['id']}").must(204)
+    stranger.get(paths[0]).error(401)
+    stranger.get(paths[0].replace(of_mine, of_other)).error(401)
+    stranger.get(paths[0].replace(f"by={of_mine}&", "")).error(401)
+    stranger.get(paths[1]).must(200)
 
 
 def test_addresses_begin_as_the_operator_says():
