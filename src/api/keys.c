@@ -197,8 +197,10 @@ static bool check_grant(struct api_call *c, const struct body_key *body)
 		problem_field(c, "owner", "owner: these are your own keys");
 		return false;
 	}
-	if (body->owner && !user_name_is_valid(body->owner)) {
-		problem_field(c, "owner", "owner: " USER_NAME_WANTED);
+	if (body->owner && !user_is_owner(body->owner)) {
+		problem_field(c, "owner",
+			      "owner: want no control characters, and '~' in names of "
+			      "an identity provider's owners alone");
 		return false;
 	}
 	if (body->owner && !principal_owns(c->who, body->owner)) {

@@ -31,6 +31,16 @@ bool user_name_is_valid(const char *name)
 	return n > 0 && name[n] == '\0';
 }
 
+bool user_is_owner(const char *name)
+{
+	if (strchr(name, OWNER_SPACE_MARK))
+		return user_name_is_valid(name);
+	for (const char *p = name; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			return false;
+	return name[0] != '\0' && strlen(name) <= OWNER_MAX;
+}
+
 /* ---- the row's text ---- */
 
 int user_write(const struct user *u, struct buf *text)

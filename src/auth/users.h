@@ -36,6 +36,9 @@ struct user {
 /* A name that can be an owner's: letters, digits and ._@:|+-, what an identity provider may say;
  * before it, of an owner in a provider's space, that space and its mark (auth/principal.h). */
 bool user_name_is_valid(const char *name);
+/* What a key may have as its owner: any text without control characters, but for the mark of
+ * providers' spaces, which is where it is in a valid name and nowhere else. */
+bool user_is_owner(const char *name);
 #define USER_NAME_WANTED "want letters, digits and ._@:|+-"
 /* The text of the store's row; 0 or -ENOMEM. */
 int user_write(const struct user *u, struct buf *text);

@@ -63,7 +63,7 @@ def test_no_local_name_is_in_the_space_of_a_provider(api):
     for name in ("~anna", "a~anna", "anna~", "0123456~anna", "0123456G~anna", SPACE, f"{SPACE}~anna", f"{SPACE}a~b"):
         api.post("/users", {"name": name}).error(400, field="name")
         api.post("/keys", {"name": "x", "owner": name}).error(400, field="owner")
-    for name in ("a b", "a/b", "a\nb", "\u00e9"):
+    for name in ("a\nb", "\u007f"):
         api.post("/keys", {"name": "x", "owner": name}).error(400, field="owner")
 
 
