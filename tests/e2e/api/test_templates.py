@@ -39,7 +39,8 @@ def test_a_built_in_template_runs_a_first_command(api, name):
     """Twice: the second box is one that was built while nobody waited for it."""
     for _ in range(2):
         made = api.sandbox(name)
-        assert made.run(FIRST[name])["stdout"] == "42\n"
+        value = made.run(FIRST[name], timeout=300)
+        assert value["stdout"] == "42\n", value
         made.delete().must(204)
 
 
