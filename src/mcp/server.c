@@ -304,16 +304,14 @@ static bool has_text(struct jv array, const char *value)
 	return false;
 }
 
-void mcp_server_tell(struct mcp_server *s, const char *owner, const char *filter, const char *value,
-		     const char *method, void (*write)(void *user, struct jw *w), void *user)
+void mcp_server_tell(struct mcp_server *s, const struct mcp_notice *n)
 {
 	LIST_FOREACH (&s->requests, q, struct mcp_request, node) {
-		struct jv wanted = jv_get(jv_get(q->params, "notifications"), filter);
+		struct jv wanted = jv_get(jv_get(q->params, "notifications"), n->filter);
 
-		if (!q->is_listening || (owner && strcmp(q->who.owner, owner) != 0) ||
-		    !has_text(wanted, value))
+		if (!q->is_listening || !has_text(wanted, n->value) || !n->may(n->user, q))
 			continue;
-		write(user, mcp_notice_begin(q, method));
+		n->write(n->user, mcp_notice_begin(q, n->method));
 		mcp_notice_end(q);
 	}
 }

@@ -195,10 +195,15 @@ void mcp_server_changed(struct mcp_server *s, enum mcp_change what);
 void mcp_skills_changed(struct mcp_server *s);
 /* To those of this owner who subscribed to it. */
 void mcp_server_updated(struct mcp_server *s, const char *owner, const char *uri);
-/* To those of this owner (NULL: anybody) who listen and whose filter's list `filter` names `value`:
+/* To those who listen, whose filter's list `filter` names `value`, and who may() hear of it:
  * write() writes the members of the notification's params. Modern only. */
-void mcp_server_tell(struct mcp_server *s, const char *owner, const char *filter, const char *value,
-		     const char *method, void (*write)(void *user, struct jw *w), void *user);
+struct mcp_notice {
+	const char *filter, *value, *method;
+	bool (*may)(const void *user, const struct mcp_request *q);
+	void (*write)(void *user, struct jw *w);
+	void *user;
+};
+void mcp_server_tell(struct mcp_server *s, const struct mcp_notice *n);
 
 /* The door: the api's deps.mcp is the server behind it. */
 struct api_door;

@@ -63,12 +63,6 @@ static void write_task(void *user, struct jw *w)
 		mcp_asks_write(w, &k->t.asks);
 }
 
-void mcp_task_tell(struct mcp_task *k)
-{
-	mcp_server_tell(k->server, k->t.who.owner, "taskIds", k->id, "notifications/tasks",
-			write_task, k);
-}
-
 /* ---- which ---- */
 
 static void unknown(struct mcp_request *q)
@@ -82,6 +76,22 @@ static bool is_for(const struct mcp_task *k, const struct mcp_request *q)
 
 	return strcmp(k->t.who.owner, q->who.owner) == 0 &&
 	       (box[0] == '\0' || strcmp(k->t.box_id, box) == 0);
+}
+
+/* Whoever could ask for it, and nobody else. */
+static bool may_hear(const void *user, const struct mcp_request *q)
+{
+	return is_for(user, q) && principal_check(&q->who, SCOPE_SANDBOX_READ, NULL) == 0;
+}
+
+void mcp_task_tell(struct mcp_task *k)
+{
+	mcp_server_tell(k->server, &(struct mcp_notice){ .filter = "taskIds",
+							 .value = k->id,
+							 .method = "notifications/tasks",
+							 .may = may_hear,
+							 .write = write_task,
+							 .user = k });
 }
 
 static struct mcp_task *find(struct mcp_request *q, const char *id)

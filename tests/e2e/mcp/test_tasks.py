@@ -103,6 +103,25 @@ def test_whoever_listens_hears_of_the_end(peer):
     reply.close()
 
 
+def test_a_token_of_one_sandbox_hears_of_its_tasks_alone(daemon, peer):
+    """Also when it knows the name of another sandbox's."""
+    box = daemon.api.sandbox()
+    token = daemon.api.post(f"{box.path}/tokens", {}).must(201).json["key"]
+    agent = Modern(daemon, key=token, client=KNOWS)
+    theirs = peer.tool("exec", command=waits_for("theirs"), timeout_ms=600_000)["taskId"]
+    own = agent.tool("exec", command=waits_for("own"), timeout_ms=600_000)["taskId"]
+    _, reply = agent.begin("subscriptions/listen", {"notifications": {"taskIds": [theirs, own]}})
+    messages = reply.messages()
+    assert next(messages)["method"] == "notifications/subscriptions/acknowledged"
+    peer.tool("exec", command="touch theirs")
+    assert ended(peer, theirs)["status"] == "completed"
+    agent.tool("exec", command="touch own")
+    heard = next(message for message in messages if message.get("method") == "notifications/tasks")["params"]
+    assert heard["taskId"] == own, heard
+    reply.close()
+    box.delete().must(204)
+
+
 def test_a_task_outlives_the_daemon():
     with Daemon() as daemon:
         peer = Modern(daemon, client=KNOWS)
