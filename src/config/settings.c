@@ -104,8 +104,7 @@ static const struct setting table[] = {
 	    .help = "a token may make an admin"),
 	ROW("jwt_local_owners", "JWT_LOCAL_OWNERS", "jwt-local-owners", LIST, jwt_local_owners,
 	    .arg = "NAME,...", .standard = "",
-	    .help = "who a token names that is the local owner of that name; others are the "
-		    "provider's own"),
+	    .help = "whose tokens mean the local owner of that name, not the provider's"),
 	ROW("jwt_skew", "JWT_SKEW", "jwt-skew", DURATION, jwt_skew_ms, .arg = "TIME",
 	    .standard = "60s", .max = 600000, .help = "how far the provider's clock may be off"),
 	ROW("jwt_refresh", "JWT_REFRESH", "jwt-refresh", DURATION, jwt_refresh_ms, .arg = "TIME",
