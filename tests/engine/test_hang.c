@@ -149,8 +149,8 @@ static int claim(struct rig *r)
 	r->err = (struct err){ 0 };
 	e = launcher_claim_sync(r->launcher, &spec, &box, &r->err);
 	if (e == 0) {
-		launcher_box_done(&box);
 		e = launcher_destroy_sync(r->launcher, box.id, NULL, &r->err);
+		launcher_box_done(&box); /* a box whose client is gone ends by itself */
 	}
 	return e;
 }
