@@ -153,10 +153,14 @@ static struct box *oldest(const struct launch *l)
 		       : LIST_ENTRY(l->builds.open.next, struct box, build_link);
 }
 
-/* It has said something that we have not read yet: we may have stood still ourselves. */
-static bool has_news(const struct box *b)
+/* It has said something that we have not read yet: we may have stood still ourselves. Once: the end
+ * of a socket that nobody watches any more would be news for ever. */
+static bool has_news(struct box *b)
 {
-	return process_hear(b->sock, 0) == 0;
+	if (b->is_excused || process_hear(b->sock, 0) < 0)
+		return false;
+	b->is_excused = true;
+	return true;
 }
 
 static uint64_t due_ms(const struct launch *l, const struct box *b)

@@ -109,6 +109,7 @@ struct box {
 	bool was_whole;        /* when it was told to end: else not all its namespaces are there */
 	bool is_killed;        /* it counts among those that end */
 	bool is_given_up;      /* not built in time: dies, if its process can */
+	bool is_excused;       /* it was late, and had said something */
 	struct list pool_link; /* among those that wait: for a claim, or to be ended */
 	struct list build_link;
 };
