@@ -137,7 +137,12 @@ int process_reap(pid_t pid, int timeout_ms)
 
 	if (fd >= 0 && process_wait(fd, timeout_ms) < 0)
 		return -ETIMEDOUT;
-	return waitpid(pid, NULL, WNOHANG) == 0 ? -ETIMEDOUT : 0;
+	for (int i = 0; waitpid(pid, NULL, WNOHANG) == 0; i++) {
+		if (i >= timeout_ms)
+			return -ETIMEDOUT;
+		(void)poll(NULL, 0, 1); /* there was no descriptor for it */
+	}
+	return 0;
 }
 
 /* One file of /proc/PID as one line; "?": it cannot be read. */
