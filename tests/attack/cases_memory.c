@@ -83,7 +83,7 @@ static const struct attack rows[] = {
 	{ "R2 touched shared memory is charged", "memory shared 256", NEEDS_MEMORY, 0, SMALL,
 	  NULL },
 	{ "R2 memory cannot be locked down", "memory locked 256", 0, 0, SMALL, NULL },
-	{ "R2 memfds are charged", "memory memfd 256", NEEDS_MEMORY, 0, SMALL, NULL },
+	{ "R2 memfds are charged", "memory memfd 256", NEEDS_MEMORY | BOX_MAY_DIE, 0, SMALL, NULL },
 	{ "R2 files in /dev/shm are charged", "memory shm 256", 0, 0, SMALL, NULL },
 	{ "R2 files in /tmp are charged", "memory tmp 256", 0, 0, SMALL, NULL },
 	{ "R2 System V shared memory is charged", "memory sysv 256", NEEDS_MEMORY, 0, SMALL, NULL },
