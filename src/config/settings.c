@@ -83,12 +83,11 @@ static const struct setting table[] = {
 	    .help = "and this machine and its private networks, too"),
 	ROW("dns_servers", "DNS_SERVERS", "dns-servers", LIST, dns_servers, .arg = "ADDRESS,...",
 	    .standard = "",
-	    .help = "name servers for what sandboxes ask for, as 192.0.2.1 or 127.0.0.1:5353 (the "
-		    "machine's: resolv.conf)"),
+	    .help = "name servers of sandboxes, as 192.0.2.1 or 127.0.0.1:5353; else the "
+		    "machine's"),
 	ROW("egress_deny", "EGRESS_DENY", "egress-deny", LIST, egress_deny, .arg = "NETWORK,...",
 	    .standard = "",
-	    .help = "addresses that sandboxes and webhooks never reach, whatever else is allowed: "
-		    "192.0.2.0/24,2001:db8::/32"),
+	    .help = "networks that sandboxes and webhooks never reach: 192.0.2.0/24,2001:db8::/32"),
 	ROW("jwt_issuer", "JWT_ISSUER", "jwt-issuer", STRING, jwt_issuer, .arg = "URL",
 	    .help = "identity provider whose access tokens are accepted: their iss"),
 	ROW("jwt_audience", "JWT_AUDIENCE", "jwt-audience", STRING, jwt_audience, .arg = "NAME",
@@ -313,8 +312,7 @@ static const struct setting table[] = {
 	    .standard = "0", .help = "sandboxes that a key makes"),
 	ROW("launcher_timeout", "LAUNCHER_TIMEOUT", "launcher-timeout", DURATION,
 	    launcher_timeout_ms, .arg = "TIME", .standard = "30s", .min = 1000, .max = MS_HOUR,
-	    .help = "a launcher that is silent for so long is replaced (sandboxes live on), and a "
-		    "box that takes as long to build is given up"),
+	    .help = "when a silent launcher is replaced, and the build of a box is given up"),
 	ROW("pool_min", "POOL_MIN", "pool-min", U32, pool_min, .arg = "COUNT", .standard = "2",
 	    .max = 1000, .help = "finished boxes that always wait"),
 	ROW("pool_max", "POOL_MAX", "pool-max", U32, pool_max, .arg = "COUNT", .standard = "16",

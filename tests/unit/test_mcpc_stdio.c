@@ -208,6 +208,7 @@ static void an_end_says_how_and_what_was_said_last_but_no_secret(void **state)
 	const struct jv_pair env[] = { { "TOKEN", "s3cr3t-value" }, { "X", "1" } };
 	struct rig *f = *state;
 
+	f->yard.grace_ms = 60000; /* how it ended is told by another process */
 	begin(f, "echo first >&2; echo \"bad token $TOKEN, 1 of 1\" >&2; exit 3",
 	      (struct jv_pairs){ env, LEN(env) });
 	loop_run(f->loop);
@@ -222,6 +223,7 @@ static void what_a_server_wrote_before_its_end_still_comes(void **state)
 {
 	struct rig *f = *state;
 
+	f->yard.grace_ms = 60000; /* how it ended is told by another process */
 	start(f, "echo '{\"last\":1}'; kill -9 $$");
 	while (f->n_lost == 0)
 		loop_run(f->loop);
