@@ -42,7 +42,7 @@ struct cell {
 	struct cgroup *cgroup; /* owned */
 	unsigned tries;        /* to clean it, so far */
 	bool seed_is_in;       /* it has said that it is in the cgroup */
-	bool seed_is_late;     /* it did not answer in time */
+	bool seed_is_late;     /* it did not answer, or not in time */
 	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
 	int seed_sock;         /* owned; its end ends the seed */
 };

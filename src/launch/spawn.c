@@ -184,9 +184,11 @@ static long hear_seed(struct cell *cell)
 		cell->seed_is_late = true;
 		return -ETIMEDOUT;
 	}
-	return fd_recv(cell->seed_sock, &said, sizeof(said), NULL, &none) == (ssize_t)sizeof(said)
-		       ? said
-		       : -EPIPE;
+	if (fd_recv(cell->seed_sock, &said, sizeof(said), NULL, &none) != (ssize_t)sizeof(said)) {
+		cell->seed_is_late = true; /* it has ended, or is about to: not taken again */
+		return -EPIPE;
+	}
+	return said;
 }
 
 int spawn_seed_is_in(struct cell *cell)
