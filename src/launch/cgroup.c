@@ -137,7 +137,8 @@ static int open_best(const struct cgroups_options *o, const struct cgroup_texts 
 		if (importance(&e) > importance(&why))
 			why = e;
 	}
-	if (best->missing)
+	/* Where one kind serves in part, that the other is not there explains nothing. */
+	if (best->missing && (why.code != ENOENT || strength(best) == 0))
 		best->why = why;
 	*ret = TAKE(best);
 	return 0;
