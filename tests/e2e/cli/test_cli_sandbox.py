@@ -129,7 +129,7 @@ def test_text_of_others_cannot_reach_the_terminal(cli):
 
 def test_the_pool_is_shown(cli):
     lines = cli.must("pool").splitlines()
-    assert lines[0].split() == ["TEMPLATE", "READY", "BUILDING", "CLAIMED", "TARGET", "HITS", "MISSES"]
+    assert lines[0].split() == ["TEMPLATE", "READY", "BUILDING", "CLAIMED", "TARGET", "HITS", "MISSES", "GIVEN", "UP", "PROBLEM"]
     assert {line.split()[0] for line in lines[1:]} >= {"python", "bash"}
     assert {row["template"] for row in cli.json("pool", "--json")} >= {"python", "bash"}
 

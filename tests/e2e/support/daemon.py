@@ -90,11 +90,11 @@ class Daemon:
     def parts(self):
         """Pids by role."""
         found = {}
-        for pid in machine.children_of(self.process.pid):
+        for pid in sorted(machine.children_of(self.process.pid)):
             if machine.program_of(pid) == "holt-launch":
                 found["launcher"] = pid
-            else:
-                found["daemon"] = pid
+            else:  # the oldest: one that is younger is a launcher on its way
+                found.setdefault("daemon", pid)
         found["keeper"] = self.process.pid
         return found
 

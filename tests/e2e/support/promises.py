@@ -136,7 +136,7 @@ METHODS = {
 TOOLS = {
     "exec": {"exec", "run_code", "process_start", "process_output", "process_input", "process_kill", "process_list"},
     "file:read": {"read_file", "list_dir", "search_files", "download_url", "get_skill"},
-    "file:write": {"write_file", "upload_url"},
+    "file:write": {"write_file", "upload_url", "install_skill"},
     "file:read file:write": {"edit_file"},
     "sandbox:read": {"sandbox_list"},
     "sandbox:write": {"sandbox_create", "sandbox_kill", "sandbox_fork", "sandbox_snapshot"},
