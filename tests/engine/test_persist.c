@@ -790,6 +790,18 @@ static int become_nobody(void)
 		       : 0;
 }
 
+/* A client that was taken over can name every directory of the machine, and hand over what it may
+ * not read itself. */
+static void a_launcher_of_a_daemon_takes_no_directory(void **state)
+{
+	struct rig *r = need(state);
+	struct template_spec t = { .id = PYTHON, .root = ROOT_DIR, .preload = "" };
+	_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(root >= 0);
+	assert_int_equal(launcher_template_sync(r->launcher, &t, root, &r->err), -EPERM);
+}
+
 /* usage: test_persist [root|nobody [KIND [PATTERN]]] */
 #define CASE(f) cmocka_unit_test_setup_teardown(f, open_rig, close_rig)
 
@@ -810,6 +822,7 @@ int main(int argc, char **argv)
 		CASE(a_box_that_died_meanwhile_leaves_nothing),
 		CASE(a_second_launcher_is_refused),
 		CASE(a_directory_that_others_can_look_into_is_refused),
+		CASE(a_launcher_of_a_daemon_takes_no_directory),
 		CASE(a_launcher_without_a_directory_attaches_nothing),
 		CASE(a_record_of_what_is_no_box_is_not_believed),
 		CASE(damaged_files_do_no_harm_and_are_removed),
