@@ -103,7 +103,7 @@ static void end_holders(const struct launch *l, const struct box *b,
 
 static void judge(const struct launch *l, struct lock_table *t)
 {
-	size_t most = t->total < LOCKS_MACHINE_MAX ? LOCKS_BOX_MAX : FEW, n_spaces;
+	size_t owned = 0, n_spaces, most;
 	_free_ struct space *spaces = calloc(map_len(l->by_id), sizeof(*spaces));
 	uint64_t pid_ns;
 
@@ -113,10 +113,13 @@ static void judge(const struct launch *l, struct lock_table *t)
 	for (size_t i = 0; i < t->rows; i++) {
 		struct lock_holder *h = &t->holders[i];
 
+		owned += h->count;
 		h->pid_ns = pid_ns_of(l, h->pid);
 		if (!find_box(spaces, n_spaces, h->pid_ns))
 			h->pid_ns = 0;
 	}
+	/* Who fills the list with what is nobody's must not make others pay for it. */
+	most = t->total < LOCKS_MACHINE_MAX || owned < LOCKS_MACHINE_MAX / 2 ? LOCKS_BOX_MAX : FEW;
 	pid_ns = locks_judge(t->holders, t->rows, most);
 	if (pid_ns != 0)
 		end_holders(l, find_box(spaces, n_spaces, pid_ns), t->holders, t->rows, pid_ns);

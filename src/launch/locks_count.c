@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 
+#define KIND_FIELD 2
 #define PID_FIELD 5 /* "1: POSIX  ADVISORY  WRITE 4711 fe:00:23 0 EOF", blanks doubled or not */
 
 static pid_t parse_pid(struct str line)
@@ -16,8 +17,11 @@ static pid_t parse_pid(struct str line)
 	uint32_t pid;
 	int n = 0;
 
-	while (n < PID_FIELD && str_split(&line, ' ', &word))
+	while (n < PID_FIELD && str_split(&line, ' ', &word)) {
 		n += word.len > 0 && !str_is(word, "->"); /* one that waits for another */
+		if (n == KIND_FIELD && str_is(word, "FLOCK"))
+			return 0;
+	}
 	if (n < PID_FIELD || str_format(text, sizeof(text), "%.*s", (int)word.len, word.data) < 0 ||
 	    parse_u32(text, 1, INT32_MAX, &pid) < 0)
 		return 0;
@@ -30,13 +34,10 @@ size_t locks_parse(const char *text, size_t size, pid_t *pids, size_t *n, size_t
 
 	while (*n < max) {
 		const char *end = memchr(text + done, '\n', size - done);
-		pid_t pid;
 
 		if (!end)
 			break;
-		pid = parse_pid((struct str){ text + done, (size_t)(end - text) - done });
-		if (pid > 0)
-			pids[(*n)++] = pid;
+		pids[(*n)++] = parse_pid((struct str){ text + done, (size_t)(end - text) - done });
 		done = (size_t)(end - text) + 1;
 	}
 	return done;
@@ -55,6 +56,8 @@ size_t locks_count(pid_t *pids, size_t n, struct lock_holder *ret)
 
 	qsort(pids, n, sizeof(pids[0]), compare_pids);
 	for (size_t i = 0; i < n; i++) {
+		if (pids[i] == 0)
+			continue;
 		if (rows == 0 || ret[rows - 1].pid != pids[i])
 			ret[rows++] = (struct lock_holder){ .pid = pids[i] };
 		ret[rows - 1].count++;

@@ -17,14 +17,18 @@
 #define CHUNK 16384
 
 /* The first lines: what is newest on a processor comes first, and to read on costs the kernel the
- * square of what there is. */
-static size_t read_locks(int proc_fd, pid_t pids[LOCKS_MACHINE_MAX])
+ * square of what there is. If there are more, the next time those behind them, so that nothing is
+ * hidden by what comes first. from: where to begin; a line that it cuts is none that counts. */
+static size_t read_locks(int proc_fd, off_t *from, pid_t pids[LOCKS_MACHINE_MAX])
 {
 	_close_ int fd = openat(proc_fd, "locks", O_RDONLY | O_CLOEXEC);
 	char text[CHUNK];
 	size_t n = 0, have = 0;
+	off_t at = *from;
 	ssize_t r;
 
+	if (fd >= 0 && lseek(fd, at, SEEK_SET) < 0)
+		at = 0;
 	while (fd >= 0 && n < LOCKS_MACHINE_MAX &&
 	       (r = read(fd, text + have, sizeof(text) - have)) > 0) {
 		size_t used;
@@ -33,7 +37,9 @@ static size_t read_locks(int proc_fd, pid_t pids[LOCKS_MACHINE_MAX])
 		used = locks_parse(text, have, pids, &n, LOCKS_MACHINE_MAX);
 		memmove(text, text + used, have - used);
 		have -= used;
+		at += (off_t)used;
 	}
+	*from = n < LOCKS_MACHINE_MAX ? 0 : at;
 	return n;
 }
 
@@ -42,6 +48,7 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 {
 	pid_t *pids = calloc(LOCKS_MACHINE_MAX, sizeof(*pids));
 	sigset_t none;
+	off_t from = 0;
 	char byte;
 
 	(void)sigemptyset(&none);
@@ -50,7 +57,7 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 	if (!pids || setns(l->view_ns, CLONE_NEWNS) < 0 || job_keep_only(sock, &l->proc_fd, 1) < 0)
 		_exit(1);
 	while (recv(JOB_FD - 1, &byte, 1, 0) == 1) {
-		table->total = read_locks(JOB_FD, pids);
+		table->total = read_locks(JOB_FD, &from, pids);
 		table->rows = locks_count(pids, table->total, table->holders);
 		if (send(JOB_FD - 1, &byte, 1, MSG_NOSIGNAL) != 1)
 			break;

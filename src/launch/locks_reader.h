@@ -14,7 +14,7 @@ struct launch;
 
 /* In memory that both processes have. */
 struct lock_table {
-	size_t total, rows;
+	size_t total, rows; /* lines that were read, and processes among them */
 	struct lock_holder holders[LOCKS_MACHINE_MAX];
 };
 

@@ -59,6 +59,22 @@ static void watches_are_not_shared(struct world *w, const struct attack *a)
 	neighbours_get_theirs(w, "watches");
 }
 
+/* Locks that are nobody's do not make the launcher end who has a few. */
+static void locks_of_the_dead_end_nobody(struct world *w, const struct attack *a)
+{
+	struct op op;
+
+	(void)a;
+	box_open(w, &w->box, TEMPLATE_PLAIN, NULL);
+	box_upload(w, &w->box);
+	box_start(w, &w->box, "flock-flood 19 12000", NULL, &op);
+	box_wait_ready(&w->box, &op);
+	box_expect_held(w, &w->neighbour, "keep-locks 1000 8000", 0);
+	assert_true(box_wait(&w->box, &op, 30000));
+	op_done(&op);
+	box_close(w, &w->box, NULL);
+}
+
 static const struct attack rows[] = {
 	{ "R13 timers are limited", "bulk timers", 0, 0, { 0 }, NULL },
 	{ "R13 queued signals are limited", "bulk pending", 0, 0, { 0 }, NULL },
@@ -101,6 +117,12 @@ static const struct attack rows[] = {
 	  { 0 },
 	  NULL },
 	{ "R13 no file lock is hidden", "hidden-locks", 0, 0, { 0 }, NULL },
+	{ "R13 file locks of dead processes are held against nobody",
+	  NULL,
+	  0,
+	  60000,
+	  { 0 },
+	  locks_of_the_dead_end_nobody },
 	{ "R13 inotify instances of one box are not missing in another",
 	  NULL,
 	  0,

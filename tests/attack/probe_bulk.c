@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
@@ -273,6 +274,65 @@ static int hold_locks(int argc, char **argv)
 	return held("%u processes with %u locks were ended", ways, count);
 }
 
+/* Locks of open files, whose process is gone: the list still has its number, which is another's one
+ * day. */
+static void leave_flocks(unsigned count)
+{
+	int fds[1000];
+	pid_t pid;
+
+	for (unsigned i = 0; i < count; i++) {
+		fds[i] = open("/tmp/flock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		if (fds[i] < 0)
+			_exit(1);
+	}
+	pid = fork_or_die();
+	for (unsigned i = 0; pid == 0 && i < count; i++)
+		if (flock(fds[i], LOCK_SH) < 0)
+			_exit(1);
+	if (pid == 0)
+		_exit(0);
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* flock-flood WAYS MS: more than the launcher reads. */
+static int flood_flocks(int argc, char **argv)
+{
+	unsigned ways = (unsigned)number(argc, argv, 0, 19);
+	unsigned ms = (unsigned)number(argc, argv, 1, 10000);
+	int done[2];
+	char byte;
+
+	if (pipe(done) < 0)
+		return broken("pipe: %s", strerror(errno));
+	for (unsigned w = 0; w < ways; w++) { /* one after another: who lives never has many */
+		if (fork_or_die() == 0) {
+			leave_flocks(900);
+			(void)!write(done[1], "", 1);
+			sleep_ms(ms);
+			_exit(0);
+		}
+		if (read(done[0], &byte, 1) != 1)
+			return broken("pipe: %s", strerror(errno));
+	}
+	puts("ready");
+	fflush(stdout);
+	sleep_ms(ms);
+	return held("%u locks", ways * 900);
+}
+
+/* keep-locks COUNT MS: so many are everybody's right. */
+static int keep_locks(int argc, char **argv)
+{
+	unsigned count = (unsigned)number(argc, argv, 0, 1000);
+
+	for (unsigned i = 0; i < count; i++)
+		if (make_lock(i) < 0)
+			return broken("lock %u: %s", i, strerror(errno));
+	sleep_ms((unsigned)number(argc, argv, 1, 5000));
+	return held("%u locks", count);
+}
+
 /* Locks that /proc/locks shows no owner of: of a process that is gone, and of an open file. */
 static int hidden_locks(int argc, char **argv)
 {
@@ -321,6 +381,8 @@ const struct probe probes_bulk[] = {
 	{ "fds-in-flight", fds_in_flight },
 	{ "hold-locks", hold_locks },
 	{ "hidden-locks", hidden_locks },
+	{ "flock-flood", flood_flocks },
+	{ "keep-locks", keep_locks },
 	{ "bulk-hold", bulk_hold },
 	{ "bulk-some", bulk_some },
 	{ NULL, NULL },

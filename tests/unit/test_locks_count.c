@@ -19,13 +19,12 @@ static void every_owner_in_the_text_is_counted(void **state)
 
 	(void)state;
 	assert_int_equal(strlen(TEXT) - used, strlen("5: POSIX  ADVISORY  WRITE 17 00:1f:143"));
-	assert_int_equal(n, 4);
+	assert_int_equal(n, 5);
 	rows = locks_count(pids, n, holders);
-	assert_int_equal(rows, 3);
+	assert_int_equal(rows, 2); /* the first may be gone, and its number another's */
 	assert_int_equal(holders[0].pid, 17);
 	assert_int_equal(holders[0].count, 2);
 	assert_int_equal(holders[1].pid, 18);
-	assert_int_equal(holders[2].pid, 28869);
 }
 
 static void a_full_list_takes_no_more(void **state)
@@ -47,14 +46,15 @@ static void nonsense_is_nobodys(void **state)
 					     "1: 2 3 4 -5 6\n",
 					     "1: 2 3 4 0 6\n",
 					     "1: 2 3 4 99999999999 6\n" };
-	pid_t pids[2];
+	struct lock_holder holders[8];
+	pid_t pids[8];
 	size_t n = 0;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_int_equal(locks_parse(texts[i], strlen(texts[i]), pids, &n, 2),
+		assert_int_equal(locks_parse(texts[i], strlen(texts[i]), pids, &n, 8),
 				 strlen(texts[i]));
-	assert_int_equal(n, 0);
+	assert_int_equal(locks_count(pids, n, holders), 0);
 }
 
 static void the_box_with_most_is_found_by_the_sum_of_its_processes(void **state)
