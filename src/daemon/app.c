@@ -553,6 +553,8 @@ static void recovered(void *user, const struct err *why)
 		return;
 	}
 	port = net_listen(a->server, a->config->listen, a->tls, &err);
+	if (port >= 0 && confinement_has_unix(a->config) && confine_unix(&err) < 0)
+		port = -1;
 	if (port < 0) {
 		fail(a, &err);
 		return;

@@ -27,6 +27,7 @@ struct confinement {            /* lists are ended by NULL */
  * Makes the folder of skills where that is ours, so that there is something to allow. */
 int confinement_init(struct confinement *c, const struct config *config, const char *data_dir,
 		     const struct buf *servers_json, struct err *err);
+bool confinement_has_unix(const struct config *config); /* listens it on a Unix socket? */
 void confinement_done(struct confinement *c);
 
 /* Namespaces of its own, in which nothing can be written but data_dir and beside the socket. While
@@ -35,6 +36,9 @@ int confine_apart(const struct confinement *c, struct err *err);
 /* The rest. no-new-privs is set. An error of a means that the kernel has is an error; a kernel
  * without Landlock is told of in the log. */
 int confine_self(const struct confinement *c, struct err *err);
+
+/* Of a daemon that listens on a Unix socket, once it does: no others any more. */
+int confine_unix(struct err *err);
 
 /* Of it, the filter of system calls. is_sanitized: also what a sanitizer's run time needs, which
  * traces its own threads in the end. */

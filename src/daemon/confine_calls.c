@@ -160,9 +160,10 @@ static const struct rule rules[] = {
 	SOCKET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
 	SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE),
 	/* Unix sockets reach services of the machine that ask for no more than an account: only
-	 * where it listens on one. A pair reaches nobody, unless its kind can be sent from to any
-	 * name. */
+	 * where it listens on one, and until it does. A pair reaches nobody, unless its kind can be
+	 * sent from to any name. */
 	{ "socket", WITH_UNIX, 2, { { 0, WHOLE, AF_UNIX }, { 1, KIND, SOCK_STREAM } } },
+	{ "seccomp", WITH_UNIX, 0, { { 0 } } }, /* confine_unix() takes both back */
 	{ "socketpair", ALWAYS, 2, { { 0, WHOLE, AF_UNIX }, { 1, KIND, SOCK_STREAM } } },
 	{ "socketpair", ALWAYS, 2, { { 0, WHOLE, AF_UNIX }, { 1, KIND, SOCK_SEQPACKET } } },
 	OPTION(SOL_SOCKET, SO_BROADCAST),
@@ -277,4 +278,29 @@ int confine_calls(bool is_sanitized, bool has_unix_sockets, struct err *err)
 	if (filter)
 		seccomp_release(filter);
 	return r < 0 ? err_sys(err, r, "filter of system calls") : 0;
+}
+
+static int refuse_unix(scmp_filter_ctx filter)
+{
+	const uint32_t refused = SCMP_ACT_ERRNO(ENOSYS);
+	const struct scmp_arg_cmp is_unix = { 0, SCMP_CMP_MASKED_EQ, WHOLE, AF_UNIX };
+	int r = set_attributes(filter);
+
+	if (r == 0) /* it is set, and prctl() is not what it was */
+		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);
+	if (r == 0)
+		r = seccomp_rule_add_array(filter, refused, SCMP_SYS(socket), 1, &is_unix);
+	return r < 0 ? r : seccomp_rule_add(filter, refused, SCMP_SYS(seccomp), 0);
+}
+
+int confine_unix(struct err *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int r = filter ? refuse_unix(filter) : -ENOMEM;
+
+	if (r == 0)
+		r = seccomp_load(filter);
+	if (filter)
+		seccomp_release(filter);
+	return r < 0 ? err_sys(err, r, "filter of Unix sockets") : 0;
 }

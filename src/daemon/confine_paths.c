@@ -82,13 +82,18 @@ static int add_skills(struct confinement *c, const struct config *config)
 	return add_tree(c, own);
 }
 
+bool confinement_has_unix(const struct config *config)
+{
+	return strncmp(config->listen, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+}
+
 int confinement_init(struct confinement *c, const struct config *config, const char *data_dir,
 		     const struct buf *servers_json, struct err *err)
 {
 	int r;
 
 	*c = (struct confinement){ .data_dir = data_dir };
-	if (strncmp(config->listen, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0)
+	if (confinement_has_unix(config))
 		c->listens_at = config->listen + strlen(UNIX_PREFIX);
 	r = add_files(c, config, servers_json);
 	if (r == 0)

@@ -148,13 +148,20 @@ static void what_a_server_does_not_need_is_refused(void **state)
 
 static void open_unix(const struct place *p)
 {
+	int pair[2];
+
 	(void)p;
 	MUST(confine_calls(false, true, NULL) == 0);
 	MUST(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
 	MUST(is_refused(socket(AF_UNIX, SOCK_DGRAM, 0)));
+	MUST(confine_unix(NULL) == 0);
+	MUST(is_refused(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+	MUST(is_refused(syscall(SYS_seccomp, 0, 0, NULL)));
+	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+	MUST(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0);
 }
 
-static void unix_sockets_are_for_who_listens_on_one(void **state)
+static void unix_sockets_are_for_who_begins_to_listen_on_one(void **state)
 {
 	in_child(open_unix, *state);
 }
@@ -336,7 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_a_server_does_not_need_is_refused),
-		TEST(unix_sockets_are_for_who_listens_on_one),
+		TEST(unix_sockets_are_for_who_begins_to_listen_on_one),
 		TEST(files_are_those_that_are_named),
 		TEST(a_kernel_without_landlock_still_filters_calls),
 		TEST(a_landlock_that_fails_is_an_error),

@@ -169,6 +169,27 @@ def test_calls_that_it_makes_are_not(victim):
     each_thread(victim, body)
 
 
+@pytest.mark.skipif(not IS_ROOT, reason="only root can take it over: it is not dumpable")
+def test_one_that_listens_on_a_unix_socket_reaches_no_other():
+    daemon = Daemon()
+    place = daemon.dir / "run"
+    place.mkdir()
+    shutil.chown(place, "nobody")
+    daemon.flags = ["--listen", f"unix:{place}/sock"]
+    daemon.start(wait=False)
+    until(lambda: "listens on" in daemon.out_file.read_text() or daemon.process.poll() is not None, 60, "the socket")
+
+    def body(thread):
+        assert thread.try_call("socket", AF_UNIX, SOCK_STREAM, 0) == "ENOSYS"
+
+    try:
+        each_thread(daemon, body)
+    finally:
+        daemon.note_parts()
+        daemon.stop()
+        daemon.discard()
+
+
 def check_statuses(daemon):
     pid = daemon.parts()["daemon"]
     for tid in inject.threads(pid):
