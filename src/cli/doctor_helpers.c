@@ -46,7 +46,13 @@ void doctor_check_modules(struct finding *f)
 
 void doctor_judge_cores(struct finding *f, const char *pattern, bool can_be_limited)
 {
-	if (!pattern || pattern[0] != '|') {
+	if (pattern && pattern[0] == '@') { /* since Linux 6.16; no limit holds for it */
+		finding_set(f, HEALTH_WARN,
+			    "a crash in a box is sent to the machine's service at %.60s, whatever "
+			    "its limit of core files is",
+			    pattern + strspn(pattern, "@"));
+		finding_mend(f, "a kernel.core_pattern that begins with | or is a file's name");
+	} else if (!pattern || pattern[0] != '|') {
 		finding_set(f, HEALTH_OK, "no handler: a crash writes nothing");
 	} else if (can_be_limited) {
 		finding_set(f, HEALTH_OK, "the handler does not run for boxes (RLIMIT_CORE 1)");

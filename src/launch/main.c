@@ -165,12 +165,17 @@ static void limit_cores(const struct launch *l)
 	const struct rlimit core = { CORE_LIMIT, CORE_LIMIT };
 	char pattern[256];
 
-	if (setrlimit(RLIMIT_CORE, &core) == 0 ||
-	    fd_read_file_at(l->proc_fd, "sys/kernel/core_pattern", pattern, sizeof(pattern)) < 0 ||
-	    pattern[0] != '|')
+	bool is_limited = setrlimit(RLIMIT_CORE, &core) == 0;
+
+	if (fd_read_file_at(l->proc_fd, "sys/kernel/core_pattern", pattern, sizeof(pattern)) < 0)
 		return;
-	log_warn("launch", "the hard limit of core files is 0: a crash in a box starts the "
-			   "machine's core handler; set it to 1 or more (limits.conf, LimitCORE=)");
+	if (pattern[0] == '@') /* since Linux 6.16 */
+		log_warn("launch", "a crash in a box is sent to the machine's service for core "
+				   "files, for which there is no limit: see holt doctor");
+	if (pattern[0] == '|' && !is_limited)
+		log_warn("launch",
+			 "the hard limit of core files is 0: a crash in a box starts the machine's "
+			 "core handler; set it to 1 or more (limits.conf, LimitCORE=)");
 }
 
 static void process_setup(const struct launch *l)

@@ -37,6 +37,8 @@ static void a_core_handler_is_reported_where_it_cannot_be_kept_away(void **state
 		{ NULL, false, HEALTH_OK },
 		{ "|/usr/share/apport/apport %p", true, HEALTH_OK },
 		{ "|/usr/share/apport/apport %p", false, HEALTH_WARN },
+		{ "@/run/cores.sock", true, HEALTH_WARN },
+		{ "@@/run/cores.sock", true, HEALTH_WARN },
 	};
 
 	(void)state;
