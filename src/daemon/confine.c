@@ -88,13 +88,23 @@ static bool parent_of(const char *path, char ret[PATH_MAX])
 	       0;
 }
 
+static int set_attributes(int dir_fd, const char *path, unsigned flags, uint64_t attributes)
+{
+	struct mount_attr attr = { .attr_set = attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
+
+	return syscall(SYS_mount_setattr, dir_fd, path, AT_RECURSIVE | flags, &attr, sizeof(attr)) <
+			       0
+		       ? -errno
+		       : 0;
+}
+
 /* The tree as it is, mounted upon itself: what is set of the mount around it does not hold there.
- */
+ * What is written is not run, nor mapped to be. */
 static int keep_writable(const char *path, int *ret_fd)
 {
 	*ret_fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
 			       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	return *ret_fd < 0 ? -errno : 0;
+	return *ret_fd < 0 ? -errno : set_attributes(*ret_fd, "", AT_EMPTY_PATH, MOUNT_ATTR_NOEXEC);
 }
 
 static int put_back(int fd, const char *path)
@@ -103,16 +113,6 @@ static int put_back(int fd, const char *path)
 		return 0;
 	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
 											    : 0;
-}
-
-static int set_read_only(void)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
-					       MOUNT_ATTR_NODEV };
-
-	return syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) < 0
-		       ? -errno
-		       : 0;
 }
 
 static int make_read_only(const struct confinement *c)
@@ -128,7 +128,7 @@ static int make_read_only(const struct confinement *c)
 	if (r == 0 && listens)
 		r = keep_writable(dir, &beside);
 	if (r == 0)
-		r = set_read_only();
+		r = set_attributes(AT_FDCWD, "/", 0, MOUNT_ATTR_RDONLY);
 	if (r == 0 && listens)
 		r = put_back(beside, dir);
 	return r < 0 ? r : put_back(data, c->data_dir);

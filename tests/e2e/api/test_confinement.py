@@ -17,6 +17,7 @@ PROGRAMS = ("holt", "holt-launch", "holt-init", "holt-warm.so")
 AS_USER = HERE.parents[2] / "support" / "as-user"
 AF_UNIX, AF_INET, AF_NETLINK, AF_PACKET, SOCK_STREAM, SOCK_DGRAM, SOCK_RAW = 1, 2, 16, 17, 1, 2, 3
 AT_FDCWD = -100
+PROT_READ, PROT_EXEC, MAP_PRIVATE = 1, 4, 2
 CLONE_NEWUSER, CLONE_NEWNS, SIGCHLD = 0x10000000, 0x20000, 17
 IS_SANITIZED = b"__asan_init" in pathlib.Path(HOLT).read_bytes()
 PTRACE_ATTACH, PR_SET_DUMPABLE, PR_SET_PTRACER, SO_ATTACH_FILTER = 16, 4, 0x59616D61, 26
@@ -124,6 +125,23 @@ def test_the_state_directory_is_still_its_own(victim):
                                0) == "EACCES"
 
     each_thread(victim, body)
+
+
+def test_what_is_written_there_is_not_run(victim):
+    """Nor mapped to be. An ordinary user has no mounts of its own that could say so."""
+    if isinstance(victim, AsUser):
+        pytest.skip("without privilege there is no mount of its own")
+    path = str(victim.state_dir / "data" / "program")
+
+    def body(thread):
+        fd = thread.call("openat", AT_FDCWD, path, os.O_RDWR | os.O_CREAT, 0o700)
+        assert fd >= 0
+        got = thread.try_call("mmap", 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0)
+        thread.call("close", fd)
+        assert got == "EPERM"
+
+    each_thread(victim, body)
+    os.unlink(path)
 
 
 NOTHING = struct.pack("q", 0)
