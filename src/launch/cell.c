@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "launch/disk.h"
 #include "launch/launch.h"
@@ -179,8 +180,8 @@ void cell_done(struct launch *l, struct cell *cell)
 {
 	if (!cell->cgroup)
 		return;
+	cell->seed_sock = fd_close(cell->seed_sock);
 	if (cell->seed > 0) {
-		cell->seed_sock = fd_close(cell->seed_sock);
 		(void)kill(cell->seed, SIGKILL);
 		if (process_reap(cell->seed, PROCESS_KILLED_MS) < 0) {
 			hold_cell(l, cell);
@@ -189,6 +190,28 @@ void cell_done(struct launch *l, struct cell *cell)
 		}
 	}
 	free_cell(l, cell);
+}
+
+bool cell_lose_seed(struct cell *cell, pid_t pid)
+{
+	if (cell->seed != pid)
+		return false;
+	cell->seed = -1;
+	return true;
+}
+
+/* One that ended by itself: a box that runs out of memory takes it along. */
+static bool lose_seed(struct launch *l, pid_t pid)
+{
+	bool is_found = false;
+
+	for (unsigned i = 0; i < l->cell_count; i++)
+		is_found |= cell_lose_seed(&l->cells[i], pid);
+	for (unsigned i = 0; i < l->cooling_count; i++)
+		is_found |= cell_lose_seed(&l->cooling[i], pid);
+	MAP_FOREACH (l->by_id, it)
+		is_found |= cell_lose_seed(&((struct box *)it.value)->cell, pid);
+	return is_found;
 }
 
 bool cell_reaped(struct launch *l, pid_t pid)
@@ -201,7 +224,7 @@ bool cell_reaped(struct launch *l, pid_t pid)
 		free(h);
 		return true;
 	}
-	return false;
+	return lose_seed(l, pid);
 }
 
 void cell_abandon_held(struct launch *l)
@@ -217,7 +240,8 @@ void cell_abandon_held(struct launch *l)
 /* True when the cell is in stock again. */
 static bool put_back(struct launch *l, const struct cell *cell)
 {
-	if (l->cell_count >= l->cell_want || cgroup_ops_of(cell->cgroup)->reset(cell->cgroup) < 0)
+	if (cell->seed < 0 || l->cell_count >= l->cell_want ||
+	    cgroup_ops_of(cell->cgroup)->reset(cell->cgroup) < 0)
 		return false;
 	l->cells[l->cell_count++] = *cell;
 	return true;
@@ -279,7 +303,7 @@ int cell_take(struct launch *l, const struct limits *limits, struct cell *ret, s
 void cell_return(struct launch *l, struct cell *cell)
 {
 	bool is_whole = cell->cgroup && cell->user_ns >= 0 && !l->closing && !cell->seed_is_late &&
-			(cell->seed == 0 || kill(cell->seed, 0) == 0);
+			cell->seed >= 0;
 
 	if (is_whole && put_back(l, cell))
 		return;

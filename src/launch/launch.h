@@ -43,8 +43,10 @@ struct cell {
 	unsigned tries;        /* to clean it, so far */
 	bool seed_is_in;       /* it has said that it is in the cgroup */
 	bool seed_is_late;     /* it did not answer, or not in time */
-	pid_t seed;            /* 0: none, as with v2, where a process can be cloned into a group */
-	int seed_sock;         /* owned; its end ends the seed */
+	/* 0: none, as with v2, where a process can be cloned into a group; -1: it has ended, and
+	 * its number is another's one day */
+	pid_t seed;
+	int seed_sock; /* owned; its end ends the seed */
 };
 
 #define CELL_NONE                                              \
@@ -199,8 +201,10 @@ bool cell_refill(struct launch *l);
 /* Tries to make one used cell as good as new; true when that made one ready. */
 bool cell_cool(struct launch *l);
 void cell_done(struct launch *l, struct cell *cell);
-/* True when the process was the seed of a cell that had to wait for its end. */
+/* True when the process was the seed of a cell. */
 bool cell_reaped(struct launch *l, pid_t pid);
+/* The same, of this one. */
+bool cell_lose_seed(struct cell *cell, pid_t pid);
 /* At the end: cells whose seeds still have not ended are left as they are. */
 void cell_abandon_held(struct launch *l);
 /* Sees to it that the cell has a layer_ns, if that is needed. */

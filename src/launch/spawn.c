@@ -330,7 +330,7 @@ int spawn_box(struct launch *l, struct box *b, int child_sock, struct err *err)
 	pid = add_disk(l, b, &o.plan, fds, err);
 	if (pid < 0)
 		return (int)pid;
-	pid = b->cell.seed > 0 ? order_seed(&b->cell, &o, fds) : clone_here(b, &o, fds);
+	pid = b->cell.seed != 0 ? order_seed(&b->cell, &o, fds) : clone_here(b, &o, fds);
 	drop_disk(&o.plan, fds);
 	if (pid < 0)
 		return explain_clone((int)pid, err);

@@ -326,6 +326,8 @@ bool zygote_reaped(struct launch *l, pid_t pid)
 		struct zygote *both[] = { p->now, p->next };
 
 		for (int k = 0; k < 2; k++) {
+			if (both[k] && cell_lose_seed(&both[k]->cell, pid))
+				return true;
 			if (!both[k] || both[k]->pid != pid)
 				continue;
 			both[k]->pid = 0; /* what it said last is still to be read */
@@ -333,6 +335,8 @@ bool zygote_reaped(struct launch *l, pid_t pid)
 		}
 	}
 	LIST_FOREACH (&l->zygotes->retired, z, struct zygote, link) {
+		if (cell_lose_seed(&z->cell, pid))
+			return true;
 		if (z->pid != pid)
 			continue;
 		z->pid = 0;

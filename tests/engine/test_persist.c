@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -802,6 +805,74 @@ static void a_launcher_of_a_daemon_takes_no_directory(void **state)
 	assert_int_equal(launcher_template_sync(r->launcher, &t, root, &r->err), -EPERM);
 }
 
+/* The launcher's own processes: one in each group of v1, where a box that runs out of memory takes
+ * it along. */
+static size_t end_helpers(pid_t launcher, pid_t ret[32])
+{
+	char path[64], text[4096], *at = text;
+	size_t n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", launcher, launcher);
+	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+	for (pid_t pid; n < 32 && (pid = (pid_t)strtol(at, &at, 10)) > 0;) {
+		char name[32] = "";
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		(void)fd_read_file_at(AT_FDCWD, path, name, sizeof(name));
+		if (strcmp(name, "holt-launch\n") == 0 && kill(pid, SIGKILL) == 0)
+			ret[n++] = pid;
+	}
+	for (size_t i = 0; i < n; i++)
+		while (kill(ret[i], 0) == 0)
+			(void)usleep(1000);
+	return n;
+}
+
+/* A stranger by that number. */
+static void start_as(pid_t pid)
+{
+	struct clone_args a = { .exit_signal = SIGCHLD,
+				.set_tid = (uint64_t)(uintptr_t)&pid,
+				.set_tid_size = 1 };
+	long r = syscall(SYS_clone3, &a, sizeof(a));
+
+	if (r == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)syscall(SYS_close_range, 3, ~0u, 0); /* our end of the launcher's socket */
+		for (;;)
+			(void)pause();
+	}
+}
+
+static void a_number_that_is_anothers_by_now_is_not_killed(void **state)
+{
+	struct rig *r = need(state);
+	pid_t pids[32];
+	struct held h;
+	size_t n;
+
+	if (geteuid() != 0 || launcher_info(r->launcher)->cgroup != CGROUP_V1)
+		skip();
+	claim(r, "", &h);
+	n = end_helpers(launcher_pid(r->launcher), pids);
+	assert_true(n > 0);
+	for (size_t i = 0; i < n; i++)
+		start_as(pids[i]);
+	rig_destroy(r, h.box.id);
+	rig_drop(&h);
+	rig_stop(r);
+	for (size_t i = 0; i < n; i++) {
+		pid_t ended = waitpid(pids[i], NULL, WNOHANG);
+
+		if (ended < 0) /* somebody else got the number first */
+			continue;
+		(void)kill(pids[i], SIGKILL);
+		assert_int_equal(ended, 0);
+		(void)waitpid(pids[i], NULL, 0);
+	}
+	rig_start(r);
+}
+
 /* usage: test_persist [root|nobody [KIND [PATTERN]]] */
 #define CASE(f) cmocka_unit_test_setup_teardown(f, open_rig, close_rig)
 
@@ -823,6 +894,7 @@ int main(int argc, char **argv)
 		CASE(a_second_launcher_is_refused),
 		CASE(a_directory_that_others_can_look_into_is_refused),
 		CASE(a_launcher_of_a_daemon_takes_no_directory),
+		CASE(a_number_that_is_anothers_by_now_is_not_killed),
 		CASE(a_launcher_without_a_directory_attaches_nothing),
 		CASE(a_record_of_what_is_no_box_is_not_believed),
 		CASE(damaged_files_do_no_harm_and_are_removed),
