@@ -231,6 +231,9 @@ static void admit(struct api_call *c)
 {
 	bool has_key = !is_public(c) && !is_port_without_key(c);
 
+	/* It waited for a key or for its sandbox, and nothing of it was begun. */
+	if (c->is_over)
+		return problem_status(c, 503, "the client has left");
 	call_trace_asked(c);
 	if (has_key && (!call_authenticate(c, admit) || !open_calls_begin(c, c->who->owner)))
 		return;
@@ -319,7 +322,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 	      uint64_t took_us)
 {
 	struct api *api = user;
-	const struct api_call *c = http_user(r, SLOT_CALL);
+	struct api_call *c = http_user(r, SLOT_CALL);
 	const struct route *route = c && c->route ? &c->route->route : NULL;
 	char trace_id[TRACE_ID_SIZE] = "";
 
@@ -331,6 +334,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 		metrics_add(api->deps.metrics, METRIC_HTTP_IN_FLIGHT, LABELS(), -1);
 	audit_note(c, r, status);
 	if (c) {
+		c->is_over = true;
 		open_calls_end(c);
 		call_trace_end(c, status);
 		(void)call_trace_id(c, trace_id);

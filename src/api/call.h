@@ -91,6 +91,7 @@ struct api_call {
 	struct open_owner *opened; /* open_calls.h: whose share it takes; NULL: nobody's */
 	bool is_opened_by_admin;
 	int audit_place; /* while it is under way: 1 and its place; 0: none */
+	bool is_over;    /* its end is noted: what begins now would never end */
 };
 
 const char *call_param(const struct api_call *c, const char *name); /* never NULL */

@@ -6,6 +6,7 @@
 
 #include "api/box_auth.h"
 #include "api/call.h"
+#include "api/open_calls.h"
 #include "api/problem.h"
 #include "api/proxy.h"
 #include "auth/box_token.h"
@@ -344,9 +345,13 @@ static void woken(void *user, struct sandbox *sb, const struct err *err)
 static void wake(struct api_call *c, struct sandbox *sb, void (*again)(struct api_call *c))
 {
 	struct waiting *w = arena_alloc(http_arena(c->http), sizeof(*w));
+	struct sandbox_info info;
 
 	if (!w)
 		return problem_reply(c, &(struct err){ ENOMEM, "wake the sandbox" });
+	sandbox_info(sb, &info);
+	if (!open_calls_begin(c, info.owner)) /* who waits takes a connection, too */
+		return;
 	*w = (struct waiting){ c, again };
 	c->has_woken = true;
 	sandbox_wake(sb, woken, w);

@@ -1,0 +1,82 @@
+"""A call whose client leaves while it waits to be let in takes nothing of its owner's share for good."""
+import contextlib
+import os
+import signal
+import socket
+import struct
+
+import pytest
+
+from support.daemon import Daemon, until
+from support.e2b_plain import Sandbox
+from support.raw import Raw
+
+SHARE = 4
+
+
+@pytest.fixture
+def daemon():
+    with Daemon("--max-connections-user", str(SHARE)) as running:
+        yield running
+
+
+def user(daemon, name):
+    key = daemon.api.post("/keys", {"name": "k", "owner": name, "role": "user"}).must(201).json["key"]
+    return daemon.api.using(key)
+
+
+def send(daemon, box):
+    raw = Raw(daemon.port, 60)
+    raw.send(f"GET /files?path=/etc/hostname HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: {box.id}\r\n"
+             f"X-Access-Token: {box.made['envdAccessToken']}\r\n\r\n")
+    return raw
+
+
+def leave(raw):
+    """At once, with a reset: the server sees it without reading."""
+    raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.close()
+
+
+def is_running(box):
+    return box.control.ask("GET", f"/sandboxes/{box.id}").must(200).json["state"] == "running"
+
+
+def test_clients_that_leave_while_a_sandbox_wakes_leave_their_share(daemon):
+    mallory = user(daemon, "mallory")
+    box = Sandbox(mallory, autoPause=True, autoResume={"enabled": True})
+    for _ in range(2 * SHARE):
+        box.pause()
+        leave(send(daemon, box))
+        until(lambda: is_running(box), what="the wake")
+    mallory.get("/user").must(200)
+    box.kill()
+
+
+def answered(raws):
+    """The statuses that have come."""
+    found = []
+    for raw in raws:
+        raw.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            found.append(int(raw.socket.recv(4096, socket.MSG_PEEK).split()[1]))
+    return found
+
+
+def test_who_waits_for_a_sandbox_to_wake_takes_its_owners_share(daemon):
+    mallory = user(daemon, "mallory")
+    box = Sandbox(mallory, autoPause=True, autoResume={"enabled": True})
+    box.pause()
+    launcher = daemon.parts()["launcher"]
+    os.kill(launcher, signal.SIGSTOP)
+    try:
+        with contextlib.ExitStack() as stack:
+            raws = [stack.enter_context(send(daemon, box)) for _ in range(2 * SHARE)]
+            until(lambda: answered(raws).count(429) == SHARE, what="the refusals")
+            os.kill(launcher, signal.SIGCONT)
+            until(lambda: len(answered(raws)) == len(raws), what="the answers")
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # one that hangs for long is replaced
+            os.kill(launcher, signal.SIGCONT)
+    until(lambda: mallory.get("/user").status == 200, what="the share's end")
+    box.kill()
