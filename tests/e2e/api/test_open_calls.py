@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from support.daemon import Daemon, until
-from support.e2b_plain import Sandbox
+from support.e2b_plain import Plane, Sandbox, control
 from support.raw import Raw
 
 SHARE = 4
@@ -80,3 +80,34 @@ def test_who_waits_for_a_sandbox_to_wake_takes_its_owners_share(daemon):
             os.kill(launcher, signal.SIGCONT)
     until(lambda: mallory.get("/user").status == 200, what="the share's end")
     box.kill()
+
+
+def upload_path(client):
+    url = control(client).ask("GET", f"/templates/mine/files/{64 * '0'}").must(201).json["url"]
+    return url[url.index("/templates/"):]
+
+
+def test_uploads_by_a_signed_address_take_their_owners_share(daemon):
+    mallory = user(daemon, "mallory")
+    path = upload_path(mallory)
+    with contextlib.ExitStack() as stack:
+        raws = [stack.enter_context(Raw(daemon.port, 60)) for _ in range(2 * SHARE)]
+        for raw in raws:
+            raw.send(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
+        until(lambda: answered(raws).count(429) == SHARE, what="the refusals")
+    until(lambda: mallory.get("/user").status == 200, what="the share's end")
+
+
+def test_an_address_for_an_upload_ends_with_its_key_and_its_owner(daemon):
+    def put(path):
+        return Plane(daemon.api).ask("PUT", path, body=b"x").status
+
+    made = daemon.api.post("/keys", {"name": "k", "owner": "mallory", "role": "user"}).must(201).json
+    path = upload_path(daemon.api.using(made["key"]))
+    other = upload_path(user(daemon, "mallory"))
+    assert put(path) == 200
+    assert put(path.replace(f"&by={made['id']}", "")) == 401
+    daemon.api.delete(f"/keys/{made['id']}").must(204)
+    assert put(path) == 401 and put(other) == 200
+    daemon.api.post("/users", {"name": "mallory", "status": "disabled"}).must(201)
+    assert put(other) == 401
