@@ -1,4 +1,5 @@
 /* Heads, both ways: what is passed on, what stays here, what is added. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,10 +94,20 @@ static const char *const not_by_path[] = {
 	"critical-ch",
 };
 
+/* To many programs '_' in a name is '-': what reads "X_Forwarded_For" takes it for ours. */
+static bool is_same_name(const char *name, const char *lower)
+{
+	while (*name && (*name == '_' ? '-' : tolower((unsigned char)*name)) == *lower) {
+		name++;
+		lower++;
+	}
+	return *name == '\0' && *lower == '\0';
+}
+
 static bool is_among(const char *name, const char *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if ((name[0] | 0x20) == list[i][0] && strcasecmp(name, list[i]) == 0)
+		if ((name[0] | 0x20) == list[i][0] && is_same_name(name, list[i]))
 			return true;
 	return false;
 }

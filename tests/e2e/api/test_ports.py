@@ -210,6 +210,13 @@ def test_forged_and_connection_headers_stay_outside(port):
                 "upgrade", "http2-settings"} & set(seen)
 
 
+def test_names_that_programs_take_for_ours_stay_outside(port):
+    """CGI and WSGI make the same variable of '-' and '_'."""
+    forged = {"X_Forwarded_For": "6.6.6.6", "x_real-ip": "6.6.6.6", "X_Access_Token": "t", "Transfer_Encoding": "x", "Own_Name": "1"}
+    seen = headers_of(port.json(headers=forged))
+    assert "own_name" in seen and not [name for name in seen if "_" in name and name != "own_name"], seen
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("size", [0, 1, 100_000, 5_000_000])
 def test_bodies_arrive_whole(port, method, size):
