@@ -4,11 +4,13 @@ import os
 import signal
 import socket
 import struct
+import threading
 
 import pytest
 
 from support.daemon import Daemon, until
 from support.e2b_plain import Plane, Sandbox, control
+from support.provider import AUDIENCE, ISSUER, Provider
 from support.raw import Raw
 
 SHARE = 4
@@ -111,3 +113,34 @@ def test_an_address_for_an_upload_ends_with_its_key_and_its_owner(daemon):
     assert put(path) == 401 and put(other) == 200
     daemon.api.post("/users", {"name": "mallory", "status": "disabled"}).must(201)
     assert put(other) == 401
+
+
+def in_flight(daemon):
+    text = daemon.api.get("/metrics").must(200).body.decode()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("holt_http_requests_in_flight"))
+
+
+def test_clients_that_leave_while_a_token_s_key_is_looked_for_leave_their_share():
+    may_answer = threading.Event()
+    with Provider() as provider, Daemon("--jwt-issuer", ISSUER, "--jwt-audience", AUDIENCE, "--jwt-jwks", provider.url, "--jwt-refresh", "1s",
+                                        "--max-connections-user", str(SHARE)) as daemon:
+        until(lambda: provider.asked > 0, what="the first look")
+        write, asked = provider.jwks, provider.asked
+        provider.jwks = lambda: may_answer.wait(30) and write()
+        provider.add("EdDSA", "new")
+        token = provider.keys[0].token("zoe")
+
+        def ask():
+            raw = Raw(daemon.port, 60)
+            raw.send(f"GET /api/v1/user HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n")
+            return raw
+
+        raws = []
+        until(lambda: raws.append(ask()) or provider.asked > asked, what="a look for the key")
+        raws += [ask() for _ in range(2 * SHARE)]
+        until(lambda: in_flight(daemon) > 2 * SHARE, what="the waiting")
+        for raw in raws:
+            leave(raw)
+        until(lambda: in_flight(daemon) == 1, what="the leaving")
+        may_answer.set()
+        until(lambda: daemon.api.using(token).get("/user").status == 200, what="a free share")
