@@ -4,13 +4,17 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "loop/loop.h"
 
@@ -156,6 +160,14 @@ static int open_channel(struct resolver *r, struct err *err)
 	return 0;
 }
 
+/* c-ares takes a server of its own, at the loopback address, for what it cannot read. */
+static bool is_readable(const char *path)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0;
+}
+
 /* What the machine asks may change while we run; one that is in use goes on as it is. */
 static void follow_config(struct resolver *r)
 {
@@ -167,6 +179,12 @@ static void follow_config(struct resolver *r)
 	     now.st_mtim.tv_sec == r->config.st_mtim.tv_sec &&
 	     now.st_mtim.tv_nsec == r->config.st_mtim.tv_nsec))
 		return;
+	if (!is_readable(RESOLV_CONF)) {
+		r->config = now; /* said once */
+		log_warn("resolve", "%s has changed and cannot be read: the servers stay",
+			 RESOLV_CONF);
+		return;
+	}
 	if (open_channel(r, NULL) == 0)
 		ares_destroy(former);
 	else

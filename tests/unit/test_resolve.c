@@ -4,14 +4,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "check.h"
 #include "loop/loop.h"
+#include "own_net.h"
 
 #define SOON_MS 300u
 #define NEVER_MS 600000u
@@ -243,6 +249,53 @@ static void servers_that_are_none_are_refused(void **state)
 	assert_null(none);
 }
 
+/* A file with this text and mode is the machine's configuration from here on. */
+static void put_config(char path[], const char *text, mode_t mode)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	(void)close(fd);
+	if (mount(path, "/etc/resolv.conf", NULL, MS_BIND, NULL) < 0)
+		fail_msg("%s: %s", path, strerror(errno));
+}
+
+/* NOTE: the last, because the process is in namespaces of its own afterwards. */
+static void a_configuration_that_cannot_be_read_changes_nothing(void **state)
+{
+	struct rig *r = *state;
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(53) };
+	char first[] = "/tmp/test-resolve.XXXXXX", second[] = "/tmp/test-resolve.XXXXXX";
+	struct heard h = { 0 };
+	char question;
+	int server;
+
+	if (geteuid() != 0 || !own_net_enter() || unshare(CLONE_NEWNS) < 0)
+		skip();
+	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(inet_pton(AF_INET, "127.0.0.77", &at.sin_addr), 1);
+	assert_int_equal(bind(server, (struct sockaddr *)&at, sizeof(at)), 0);
+	put_config(first, "nameserver 127.0.0.77\n", 0644);
+	r->resolver = resolver_free(r->resolver);
+	assert_int_equal(resolver_create(r->loop,
+					 &(struct resolve_options){ .timeout_ms = SOON_MS },
+					 &r->resolver, NULL),
+			 0);
+	put_config(second, "nameserver 127.0.0.78\n", 0);
+	assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(ask(r, "a", "name.example", &h), 0);
+	loop_run(r->loop);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(umount("/etc/resolv.conf") | umount("/etc/resolv.conf"), 0);
+	assert_int_equal(unlink(first) | unlink(second), 0);
+	assert_int_equal(h.calls, 1);
+	assert_int_equal(recv(server, &question, 1, MSG_DONTWAIT), 1);
+	(void)close(server);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -255,6 +308,7 @@ int main(void)
 		TEST(a_name_that_does_not_exist_is_told_as_such),
 		TEST(what_is_no_name_is_refused),
 		TEST(servers_that_are_none_are_refused),
+		TEST(a_configuration_that_cannot_be_read_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
