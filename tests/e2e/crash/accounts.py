@@ -28,20 +28,22 @@ def check_audit(world):
     assert eventually(lambda: missing() == 0), f"{missing()} deeds have no line in the audit log"
 
 
+def all_items(world, path):
+    cursor = ""
+    while cursor is not None:
+        page = world.api.get(f"{path}limit=500{cursor and '&cursor=' + cursor}").must(200).json
+        yield from page["items"]
+        cursor = page["nextCursor"]
+
+
 def ended(world, box):
     """Executions of it that have ended, whatever became of them."""
-    n, cursor = 0, ""
-    while cursor is not None:
-        page = world.api.get(f"/sandboxes/{box.id}/executions?limit=500{cursor and '&cursor=' + cursor}").must(200).json
-        n += sum(item["status"] != "running" for item in page["items"])
-        cursor = page["nextCursor"]
-    return n
+    return sum(item["status"] != "running" for item in all_items(world, f"/sandboxes/{box.id}/executions?"))
 
 
 def check_usage(world):
     def counted():
-        rows = world.api.get("/usage?group=sandbox&limit=500").must(200).json["items"]
-        return {row["sandboxId"]: row["executions"] for row in rows}
+        return {row["sandboxId"]: row["executions"] for row in all_items(world, "/usage?group=sandbox&")}
     for box in world.boxes.values():
         if box.states <= set(LIVE):
             assert eventually(lambda b=box: counted().get(b.id, 0) == ended(world, b)), \
