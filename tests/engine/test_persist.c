@@ -19,6 +19,8 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/parse.h"
+#include "base/str.h"
 #include "launch/process.h"
 #include "launch/record.h"
 #include "persist_rig.h"
@@ -809,18 +811,24 @@ static void a_launcher_of_a_daemon_takes_no_directory(void **state)
  * it along. */
 static size_t end_helpers(pid_t launcher, pid_t ret[32])
 {
-	char path[64], text[4096], *at = text;
+	char path[64], text[4096];
+	struct str rest, word;
 	size_t n = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", launcher, launcher);
 	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
-	for (pid_t pid; n < 32 && (pid = (pid_t)strtol(at, &at, 10)) > 0;) {
-		char name[32] = "";
+	rest = str_of(text);
+	while (n < 32 && str_split(&rest, ' ', &word)) {
+		char number[16] = "", name[32] = "";
+		uint32_t pid;
 
-		(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		(void)snprintf(number, sizeof(number), "%.*s", (int)word.len, word.data);
+		if (parse_u32(number, 1, INT32_MAX, &pid) < 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%u/comm", pid);
 		(void)fd_read_file_at(AT_FDCWD, path, name, sizeof(name));
-		if (strcmp(name, "holt-launch\n") == 0 && kill(pid, SIGKILL) == 0)
-			ret[n++] = pid;
+		if (strcmp(name, "holt-launch\n") == 0 && kill((pid_t)pid, SIGKILL) == 0)
+			ret[n++] = (pid_t)pid;
 	}
 	for (size_t i = 0; i < n; i++)
 		while (kill(ret[i], 0) == 0)
