@@ -334,7 +334,8 @@ static void wait_for_children(struct launch *l)
 	}
 }
 
-/* What cannot be killed outlives us: its ids are seen to be in use, its group is swept later. */
+/* What cannot be killed outlives us: its ids are seen to be in use, its group is swept later. Those
+ * whose turn to end never came are killed as well. */
 static void leave_children(struct launch *l)
 {
 	struct box *found;
@@ -343,8 +344,10 @@ static void leave_children(struct launch *l)
 		found = NULL;
 		MAP_FOREACH (l->by_pid, it)
 			found = it.value;
-		if (found)
+		if (found) {
+			(void)kill(found->pid, SIGKILL); /* not reaped, so the number is its own */
 			(void)boxes_free(l, found);
+		}
 	} while (found);
 }
 
