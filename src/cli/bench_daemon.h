@@ -36,6 +36,6 @@ int bench_rss(pid_t pid, uint64_t *ret_bytes);  /* of main memory */
 int bench_cpu_ns(pid_t pid, uint64_t *ret_ns);  /* of all its threads that live */
 int bench_pin(pid_t pid, int cpu);              /* all its threads */
 int bench_cpus(int *ret_first, int *ret_other); /* that we may use; the same where there is one */
-/* The first child of parent; is_ours: of those that run the program that we are. */
-int bench_child(pid_t parent, bool is_ours, pid_t *ret);
+/* The first child of parent; name: of those that are called so. */
+int bench_child(pid_t parent, const char *name, pid_t *ret);
 void bench_nap_ms(long ms);

@@ -121,7 +121,7 @@ static int meet(struct bench_nginx *n, struct err *err)
 	if (r == 0)
 		r = fetch_want(&f, 200, "GET", "/healthz", NULL, NULL, err);
 	fetch_close(&f);
-	if (r == 0 && bench_child(n->master, false, &n->worker) < 0)
+	if (r == 0 && bench_child(n->master, NULL, &n->worker) < 0)
 		r = err_set(err, ESRCH, "nginx has no worker");
 	return r;
 }

@@ -118,17 +118,17 @@ int bench_cpus(int *ret_first, int *ret_other)
 }
 
 /* By its name: where its program lies is not shown of one that is not dumpable. */
-static bool is_our_program(uint64_t pid)
+static bool has_name(uint64_t pid, const char *name)
 {
-	char path[64], name[32], ours[32];
+	char path[64], text[32];
+	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	return fd_read_file_at(AT_FDCWD, path, name, sizeof(name)) > 0 &&
-	       fd_read_file_at(AT_FDCWD, "/proc/self/comm", ours, sizeof(ours)) > 0 &&
-	       strcmp(name, ours) == 0;
+	n = fd_read_file_at(AT_FDCWD, path, text, sizeof(text));
+	return n > 0 && str_is((struct str){ text, (size_t)n - 1 }, name);
 }
 
-int bench_child(pid_t parent, bool is_ours, pid_t *ret)
+int bench_child(pid_t parent, const char *name, pid_t *ret)
 {
 	char path[64], text[4096], word[24];
 	struct str rest, pid;
@@ -140,7 +140,7 @@ int bench_child(pid_t parent, bool is_ours, pid_t *ret)
 	rest = str_of(text);
 	while (str_split(&rest, ' ', &pid)) {
 		if (str_format(word, sizeof(word), "%.*s", (int)pid.len, pid.data) < 0 ||
-		    parse_u64(word, 1, INT32_MAX, &v) < 0 || (is_ours && !is_our_program(v)))
+		    parse_u64(word, 1, INT32_MAX, &v) < 0 || (name && !has_name(v, name)))
 			continue;
 		*ret = (pid_t)v;
 		return 0;

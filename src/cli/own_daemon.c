@@ -207,8 +207,8 @@ static int meet(struct own_daemon *d, int news, struct err *err)
 		return explain(d, r, err);
 	if (fd_write_all(d->lifeline, &d->port, sizeof(d->port)) < 0)
 		return err_set(err, EIO, "the minder is gone");
-	if (bench_child(served, true, &d->pid) < 0)
-		d->pid = served;
+	if (bench_child(served, "holt", &d->pid) < 0)
+		return err_set(err, ESRCH, "the daemon's process is not found");
 	r = read_key(d);
 	return r < 0 ? err_sys(err, r, "the daemon's key")
 		     : fetch_open(&d->conn, d->port, d->key, err);

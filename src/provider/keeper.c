@@ -241,6 +241,7 @@ int keeper_start(const struct launcher_options *o, struct keeper_client *ret, st
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return err_sys(err, errno, "fork");
+	(void)prctl(PR_SET_NAME, "holt", 0, 0, 0); /* of who was started as /proc/self/exe, too */
 	(void)fd_nonblock(near, true);
 	*ret = (struct keeper_client){ .sock = TAKE_FD(near),
 				       .keeper = keeper,

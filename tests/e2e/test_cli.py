@@ -550,6 +550,12 @@ def test_a_bench_of_one_row_is_json():
     assert rows[0]["p50"] > 0 and rows[0]["referenceP50"] > 0 and rows[0]["n"] == 5
 
 
+def test_a_bench_of_the_daemon_measures_the_daemon():
+    done = run("bench", "--only", "audit", "--n", "5", "--load-wait", "0", "--json")
+    assert done.returncode in (0, 1) and b"not found" not in done.stderr + done.stdout, done
+    assert [r["p50"] > 0 for r in json.loads(done.stdout)["rows"]] == [True]
+
+
 def test_standard_descriptors_may_be_closed():
     done = subprocess.run(["sh", "-c", f"exec 0<&- 2>&-; exec '{HOLT}' exec -- echo fine"],
                           capture_output=True, timeout=60)

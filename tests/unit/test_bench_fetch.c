@@ -1,8 +1,12 @@
 #include "cli/bench_fetch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "check.h"
@@ -165,6 +169,27 @@ static void a_process_is_weighed(void **state)
 	assert_int_equal(bench_rss(0x7fffffff, &rss), -ESRCH);
 }
 
+static void a_child_is_found_by_its_name(void **state)
+{
+	pid_t child, found = 0;
+
+	(void)state;
+	(void)prctl(PR_SET_NAME, "named", 0, 0, 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(bench_child(getpid(), NULL, &found), 0);
+	assert_int_equal(found, child);
+	assert_int_equal(bench_child(getpid(), "named", &found), 0);
+	assert_int_equal(found, child);
+	assert_int_equal(bench_child(getpid(), "another", &found), -ESRCH);
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +201,7 @@ int main(void)
 		cmocka_unit_test(a_line_without_an_end_is_refused),
 		cmocka_unit_test(the_readers_failure_is_passed_on),
 		cmocka_unit_test(a_process_is_weighed),
+		cmocka_unit_test(a_child_is_found_by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("bench_fetch", tests, NULL, NULL);
