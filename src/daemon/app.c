@@ -470,6 +470,7 @@ static int open_toolset(struct app *a, struct err *err)
 				     .secret = a->secret,
 				     .extras = a->extras,
 				     .courier = a->telling.courier,
+				     .closed = &a->closed,
 				     .events = a->telling.events,
 				     .audit = a->telling.audit,
 				     .metrics = a->metrics,

@@ -22,6 +22,7 @@ static int open_servers(struct toolset *t, const struct toolset_deps *deps, stru
 	const struct mcpc_servers_deps servers = { .loop = deps->loop,
 						   .sandboxes = deps->sandboxes,
 						   .courier = deps->courier,
+						   .closed = deps->closed,
 						   .events = deps->events,
 						   .audit = deps->audit,
 						   .metrics = deps->metrics,

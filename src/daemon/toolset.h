@@ -26,6 +26,7 @@ struct audit_log;
 struct buf;
 struct courier;
 struct events;
+struct guard_nets;
 
 struct app_extras { /* what tests add; `holt` gives none */
 	const struct tool_table *const *tools;
@@ -41,6 +42,7 @@ struct toolset_deps { /* borrowed */
 	const struct secret *secret;
 	const struct app_extras *extras; /* NULL */
 	struct courier *courier;
+	const struct guard_nets *closed; /* addresses that nothing may go to */
 	struct events *events;
 	struct audit_log *audit;
 	struct metrics *metrics;

@@ -132,7 +132,8 @@ static int fetch(struct auth *a, const struct oauth_todo *todo)
 				       .body_len = todo->body_len,
 				       .max = OAUTH_BODY_MAX,
 				       .timeout_ms = MCPC_AUTH_FETCH_MS,
-				       .public_only = todo->public_only };
+				       .public_only = todo->public_only,
+				       .closed = todo->is_foreign ? a->is.closed : NULL };
 
 	return courier_open(a->is.courier, &req, fetched, a, &a->job);
 }

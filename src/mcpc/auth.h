@@ -12,6 +12,7 @@
 #include "mcpc/oauth.h"
 
 struct courier;
+struct guard_nets;
 struct loop;
 
 #define MCPC_AUTH_WAITS_MAX 512u
@@ -21,6 +22,7 @@ struct loop;
 struct mcpc_auth_options {
 	struct loop *loop; /* borrowed, as is the courier */
 	struct courier *courier;
+	const struct guard_nets *closed; /* borrowed: none of what a server names; NULL */
 	struct oauth_options oauth;
 	/* A file with the JWT that vouches for us, for OAUTH_GRANT_ASSERTION: read each time, since
 	 * such tokens are short-lived. NULL: none. */

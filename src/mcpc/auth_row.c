@@ -166,6 +166,7 @@ static int create_oauth(const struct server_row *row, const struct mcpc_servers_
 	struct mcpc_auth_options o = {
 		.loop = deps->loop,
 		.courier = deps->courier,
+		.closed = deps->closed,
 		.keep = keep,
 		.release = release,
 		.assertion_file = s->type == WORKLOAD ? s->token_file : NULL,

@@ -176,9 +176,9 @@ int oauth_begin(struct oauth *o, int status, const char *challenge, struct err *
 /* ---- what to do ---- */
 
 /* What the operator has named is theirs to reach; what a server names is not ours. */
-static bool is_public_only(const struct oauth *o, const char *url)
+static bool is_foreign(const struct oauth *o, const char *url)
 {
-	return !o->is.allow_private && !oauth_url_same_origin(url, o->is.server) &&
+	return !oauth_url_same_origin(url, o->is.server) &&
 	       !(o->is.issuer && oauth_url_same_origin(url, o->is.issuer));
 }
 
@@ -201,7 +201,8 @@ void oauth_todo(const struct oauth *o, struct oauth_todo *ret)
 		return;
 	ret->method = is_get ? "GET" : "POST";
 	ret->url = is_get ? f->places[f->place] : f->url;
-	ret->public_only = is_public_only(o, ret->url);
+	ret->is_foreign = is_foreign(o, ret->url);
+	ret->public_only = ret->is_foreign && !o->is.allow_private;
 	if (is_get)
 		return;
 	ret->type = f->is_json ? "application/json" : "application/x-www-form-urlencoded";

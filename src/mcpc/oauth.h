@@ -81,6 +81,7 @@ struct oauth_todo { /* borrowed until the next call */
 	const char *method, *url, *type, *body; /* type, body: NULL unless it has one */
 	size_t body_len;
 	const char *authorization; /* "Authorization: Basic ..."; NULL: none */
+	bool is_foreign;           /* the server has named it, not the operator */
 	bool public_only;          /* see httpc/guard.h */
 	const struct err *err;
 };

@@ -20,6 +20,7 @@
 struct audit_log;
 struct courier;
 struct events;
+struct guard_nets;
 struct jw;
 struct mcpc_servers; /* opaque */
 struct mcpc_use;     /* opaque: one call of a tool, with all that has to come before it */
@@ -43,6 +44,7 @@ struct mcpc_servers_deps { /* all borrowed, outlive the servers */
 	struct loop *loop;
 	struct sandboxes *sandboxes;
 	struct courier *courier; /* NULL: no servers over HTTP */
+	const struct guard_nets *closed; /* addresses that no server may name; NULL: none */
 	struct events *events;   /* NULL: none are told */
 	struct audit_log *audit; /* NULL: nothing is noted */
 	struct metrics *metrics; /* NULL: nothing is counted */

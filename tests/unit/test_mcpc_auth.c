@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "check.h"
 #include "http_rig.h"
+#include "httpc/guard.h"
 #include "loop/loop.h"
 #include "outbound/courier.h"
 
@@ -39,6 +40,7 @@ struct rig {
 	uint64_t number;
 	uint64_t login_ms;
 	const char *file; /* borrowed; NULL: nobody vouches for us */
+	const struct guard_nets *closed; /* borrowed; NULL: nothing */
 };
 
 static void too_long(void *user)
@@ -97,7 +99,8 @@ static void make(struct rig *g, enum oauth_grant grant, const struct http_step *
 		.user = g,
 		.assertion_file = g->file,
 		.login_ms = g->login_ms,
-		.oauth = { .grant = grant },
+		.closed = g->closed,
+		.oauth = { .grant = grant, .allow_private = g->closed != NULL },
 	};
 
 	if (grant != OAUTH_GRANT_ASSERTION) {
@@ -189,6 +192,35 @@ static void a_failure_is_told_to_all_and_names_no_secret(void **state)
 	assert_non_null(strstr(g->err.text, "invalid_client"));
 	assert_null(strstr(g->err.text, "hush"));
 	assert_null(token(g));
+}
+
+/* Where private addresses are open for what a server names, what the operator has closed is not. */
+static void what_is_closed_is_closed_for_what_a_server_names(void **state)
+{
+	struct rig *g = *state;
+	struct guard_nets closed = { 0 };
+	char challenge[160];
+
+	assert_int_equal(guard_nets_add(&closed, "127.0.0.0/8", NULL), 0);
+	assert_int_equal(guard_nets_add(&closed, "::1", NULL), 0);
+	g->closed = &closed;
+	MAKE(g, OAUTH_GRANT_CLIENT, NO_METADATA, { .answer = TOKEN });
+	assert_int_equal(str_format(challenge, sizeof(challenge),
+				    "Bearer resource_metadata=\"http://localhost%s/x\"",
+				    strrchr(g->http.url, ':')),
+			 0);
+	assert_int_equal(g->auth->ops->refused(g->auth, g->number, 401, challenge, done, g), 0);
+	run(g, 1);
+	assert_int_equal(g->err.code, EACCES);
+	assert_non_null(strstr(g->err.text, "closed"));
+	/* what the operator has named is his to reach */
+	g->told = 0;
+	assert_int_equal(refuse(g, done, g), 0);
+	run(g, 1);
+	assert_int_equal(g->err.code, 0);
+	http_rig_stop(&g->http);
+	assert_null(strstr(buf_str(&g->http.got), "localhost"));
+	assert_string_equal(token(g), "tok");
 }
 
 static void a_late_refusal_of_an_old_token_costs_no_new_one(void **state)
@@ -422,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(all_who_are_refused_wait_for_one_token),
 		TEST(a_failure_is_told_to_all_and_names_no_secret),
+		TEST(what_is_closed_is_closed_for_what_a_server_names),
 		TEST(a_late_refusal_of_an_old_token_costs_no_new_one),
 		TEST(who_forgets_hears_nothing),
 		TEST(whoever_is_told_may_free_it),
