@@ -9,9 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "auth/buckets.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -36,19 +38,83 @@ const char *starter_variable(void *user, const char *name)
 	return getenv(name);
 }
 
+struct life {
+	char name[MCPC_SERVER_NAME_MAX + 1]; /* of its row */
+	int fd;                              /* see stdio_spawn() */
+};
+
+struct desk {
+	int sock;
+	struct jv rows;
+	struct buckets *pace;
+	size_t n_lives;
+	struct life lives[MCPC_SERVERS_MAX * STARTER_LIVES_MAX];
+};
+
+static bool is_over(int life)
+{
+	char byte;
+
+	return TEMP_FAILURE_RETRY(read(life, &byte, 1)) == 0;
+}
+
+/* Those of the name that are there still; who is gone is forgotten. */
+static size_t count_lives(struct desk *d, const char *name)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < d->n_lives; i++) {
+		if (is_over(d->lives[i].fd)) {
+			(void)close(d->lives[i].fd);
+			continue;
+		}
+		n += strcmp(d->lives[i].name, name) == 0;
+		d->lives[kept++] = d->lives[i];
+	}
+	d->n_lives = kept;
+	return n;
+}
+
+/* A daemon under somebody else's control asks as often as it can. */
+static int check_pace(struct desk *d, const char *name, struct err *err)
+{
+	const struct rate rate = { STARTER_RATE, 60000 };
+	struct bucket_state state;
+
+	if (count_lives(d, name) >= STARTER_LIVES_MAX ||
+	    d->n_lives == sizeof(d->lives) / sizeof(d->lives[0]))
+		return err_set(err, EAGAIN, "%u of it run already", STARTER_LIVES_MAX);
+	if (!buckets_take(d->pace, name, RATE_EXEC, rate, clock_now_ns(), &state))
+		return err_set(err, EAGAIN, "it was started too often: once more in %llu s",
+			       (unsigned long long)(state.wait_ms / 1000 + 1));
+	return 0;
+}
+
+static int spawn_watched(struct desk *d, const char *name, const struct stdio_spec *spec,
+			 struct stdio_process *ret, struct err *err)
+{
+	int life, r = stdio_spawn(spec, ret, &life, err);
+
+	if (r < 0)
+		return r;
+	(void)str_copy(d->lives[d->n_lives].name, sizeof(d->lives[0].name), name);
+	d->lives[d->n_lives++].fd = life;
+	return 0;
+}
+
 static void free_arena(struct arena **a)
 {
 	*a = arena_free(*a);
 }
 
 /* The daemon is not trusted: what it says is the name of a row, or of none. */
-static int start_server(struct jv rows, const char *name, struct stdio_process *ret,
+static int start_server(struct desk *d, const char *name, struct stdio_process *ret,
 			struct err *err)
 {
 	const struct mcpc_servers_deps deps = { .variable = starter_variable };
 	_cleanup_(free_arena) struct arena *a = arena_create(ROW_MAX);
 	const char *argv[SERVER_ARGS_MAX + 1];
-	struct jv v = jv_get(rows, name);
+	struct jv v = jv_get(d->rows, name);
 	struct server_row row = { 0 };
 	struct stdio_spec spec;
 	int r;
@@ -62,30 +128,33 @@ static int start_server(struct jv rows, const char *name, struct stdio_process *
 		return r;
 	if (!row.command || !row.is_on_host || row.is_disabled)
 		return err_set(err, EINVAL, "it is no server of this machine");
+	r = check_pace(d, name, err);
+	if (r < 0)
+		return r;
 	spec = server_row_spec(&row, argv);
-	return stdio_spawn(&spec, ret, err);
+	return spawn_watched(d, name, &spec, ret, err);
 }
 
-static void answer(int sock, struct jv rows, const char *name)
+static void answer(struct desk *d, const char *name)
 {
 	_cleanup_(stdio_process_close) struct stdio_process p = STDIO_PROCESS_NONE;
 	struct starter_answer a = { 0 };
 	struct err err = { 0 };
 	int fds[N_FDS];
 
-	a.code = start_server(rows, name, &p, &err);
+	a.code = start_server(d, name, &p, &err);
 	(void)str_copy(a.text, sizeof(a.text), err.text);
 	fds[0] = p.in;
 	fds[1] = p.out;
 	fds[2] = p.said;
 	fds[3] = p.control;
-	(void)fd_send(sock, &a, sizeof(a), fds, a.code < 0 ? 0 : N_FDS);
+	(void)fd_send(d->sock, &a, sizeof(a), fds, a.code < 0 ? 0 : N_FDS);
 }
 
 static _Noreturn void serve(int sock, const struct buf *json, const struct account *as)
 {
+	struct desk d = { .sock = sock, .pace = buckets_create(MCPC_SERVERS_MAX) };
 	struct jv_doc *doc = NULL;
-	struct jv rows;
 	sigset_t all;
 
 	(void)sigfillset(&all); /* it ends with the daemon, whatever a terminal says */
@@ -96,9 +165,10 @@ static _Noreturn void serve(int sock, const struct buf *json, const struct accou
 	if (as && privilege_drop(as, NULL) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (jv_parse(buf_str(json), json->len, MCPC_SERVERS_JSON_MAX, &doc, NULL) < 0)
+	if (!d.pace ||
+	    jv_parse(buf_str(json), json->len, MCPC_SERVERS_JSON_MAX, &doc, NULL) < 0)
 		_exit(0); /* the daemon says what is wrong with it */
-	rows = jv_get(jv_root(doc), "mcpServers");
+	d.rows = jv_get(jv_root(doc), "mcpServers");
 	for (;;) {
 		char name[MCPC_SERVER_NAME_MAX + 1];
 		size_t nfds = 0;
@@ -107,7 +177,7 @@ static _Noreturn void serve(int sock, const struct buf *json, const struct accou
 		if (n <= 0 && n != -EMSGSIZE)
 			_exit(0);
 		name[n > 0 ? n : 0] = '\0';
-		answer(sock, rows, name);
+		answer(&d, name);
 	}
 }
 

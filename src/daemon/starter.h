@@ -1,7 +1,7 @@
 /* Starts the tool servers that the operator has configured as processes of this machine, for a
  * daemon that may start nothing: a process of its own, forked from the daemon before that is
  * confined, and of the same account. It has read the same configuration, and all that it can be
- * asked for is a server of that by its name. */
+ * asked for is a server of that by its name: so many at a time, and so often. */
 #pragma once
 
 #include <stddef.h>
@@ -11,6 +11,9 @@
 struct account;
 struct buf;
 struct err;
+
+#define STARTER_LIVES_MAX 4u /* of one server at a time: one, and former ones that are ending */
+#define STARTER_RATE 30u     /* starts of one server at once, and then in each minute */
 
 struct starter {
 	int sock; /* owned; -1: there is none */

@@ -238,7 +238,7 @@ static int spawn(const struct stdio_yard *y, const struct stdio_spec *spec,
 		 struct stdio_process *ret, struct err *err)
 {
 	return y->spawner.spawn ? y->spawner.spawn(y->spawner.self, spec, ret, err)
-				: stdio_spawn(spec, ret, err);
+				: stdio_spawn(spec, ret, NULL, err);
 }
 
 int stdio_host_open(struct stdio_yard *y, const struct stdio_spec *spec,

@@ -33,6 +33,7 @@ struct start {
 	char **argv, **env;
 	int fds[3];  /* its input, output and errors: above 2 */
 	int control; /* of the one who waits for it */
+	int life;    /* held open by that one as long as the program is there */
 	int failed;  /* where an error number is written to; closed by a program that has begun */
 };
 
@@ -151,7 +152,7 @@ static bool pass_signal_on(int control, pid_t pid)
 	return n > 0;
 }
 
-static _Noreturn void wait_for_end(int control, pid_t pid)
+static _Noreturn void wait_for_end(int control, int life, pid_t pid)
 {
 	struct pollfd p[] = { { .fd = control, .events = POLLIN },
 			      { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN } };
@@ -169,12 +170,14 @@ static _Noreturn void wait_for_end(int control, pid_t pid)
 		ended = (struct stdio_ended){ .exit_code = how.si_status };
 	else
 		ended.signo = how.si_status;
+	(void)close(life); /* who is told of the end may ask for the next one at once */
 	(void)send(control, &ended, sizeof(ended), MSG_NOSIGNAL);
 	_exit(0);
 }
 
 static _Noreturn void be_waiter(const struct start *st)
 {
+	const int kept[] = { st->control, st->life };
 	pid_t self = getpid(), pid;
 	sigset_t all;
 	int e;
@@ -193,8 +196,8 @@ static _Noreturn void be_waiter(const struct start *st)
 		_exit(1);
 	}
 	(void)prctl(PR_SET_NAME, "holt-waiter", 0, 0, 0);
-	fd_close_others(0, &st->control, 1);
-	wait_for_end(st->control, pid);
+	fd_close_others(0, kept, 2);
+	wait_for_end(st->control, st->life, pid);
 }
 
 /* The waiter is nobody's child, so that nobody has to wait for it in turn. */
@@ -278,11 +281,12 @@ static void free_arena(struct arena **a)
 	*a = arena_free(*a);
 }
 
-int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, struct err *err)
+int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, int *ret_life,
+		struct err *err)
 {
 	_cleanup_(free_arena) struct arena *a = arena_create(ARENA_MAX);
 	_cleanup_(stdio_process_close) struct stdio_process near = STDIO_PROCESS_NONE;
-	_close_ int in = -1, out = -1, said = -1, control = -1;
+	_close_ int in = -1, out = -1, said = -1, control = -1, life = -1, alive = -1;
 	struct start st = { 0 };
 	int r = a ? open_pipe(&near.in, &in, true) : -ENOMEM;
 
@@ -292,6 +296,8 @@ int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, struct
 		r = open_pipe(&near.said, &said, false);
 	if (r == 0)
 		r = open_control(&near.control, &control);
+	if (r == 0)
+		r = open_pipe(&life, &alive, false);
 	if (r < 0)
 		return err_sys(err, r, "pipes of the server");
 	r = prepare(a, spec, &st, err);
@@ -301,10 +307,13 @@ int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, struct
 	st.fds[1] = out;
 	st.fds[2] = said;
 	st.control = control;
+	st.life = alive;
 	r = start(&st);
 	if (r < 0)
 		return err_sys(err, r, "start '%.120s'", st.path);
 	*ret = near;
 	near = STDIO_PROCESS_NONE;
+	if (ret_life)
+		*ret_life = TAKE_FD(life);
 	return 0;
 }

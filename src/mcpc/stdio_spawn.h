@@ -33,6 +33,9 @@ struct stdio_spawner {
 	void *self; /* borrowed */
 };
 
-/* Blocks until the program has begun. ENOENT (no such program or directory), EACCES, EMFILE ... */
-int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, struct err *err);
+/* Blocks until the program has begun. ENOENT (no such program or directory), EACCES, EMFILE ...
+ * *ret_life: ends (end of file) when the program is gone, and nobody else can make it so; NULL:
+ * not wanted. */
+int stdio_spawn(const struct stdio_spec *spec, struct stdio_process *ret, int *ret_life,
+		struct err *err);
 void stdio_process_close(struct stdio_process *p); /* -1 in each afterwards */

@@ -146,6 +146,50 @@ static void a_name_that_is_too_long_is_none(void **state)
 	stdio_process_close(&p);
 }
 
+/* Whoever has taken the daemon over asks and asks. */
+static void so_many_of_one_server_run_at_a_time(void **state)
+{
+	struct stdio_process p[STARTER_LIVES_MAX + 1], other = STDIO_PROCESS_NONE;
+	const uint8_t signo = SIGKILL;
+	struct stdio_ended ended;
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < STARTER_LIVES_MAX; i++)
+		assert_int_equal(ask(*state, "cat", &p[i], NULL), 0);
+	assert_int_equal(ask(*state, "cat", &p[STARTER_LIVES_MAX], &err), -EAGAIN);
+	assert_non_null(strstr(err.text, "run already"));
+	assert_int_equal(ask(*state, "ends", &other, NULL), 0); /* of another one there is none */
+	/* it does not end by having its descriptors closed, but by ending */
+	p[0].in = fd_close(p[0].in);
+	p[0].out = fd_close(p[0].out);
+	assert_int_equal(send(p[0].control, &signo, 1, 0), 1);
+	assert_int_equal(await(p[0].control, &ended, sizeof(ended)), sizeof(ended));
+	stdio_process_close(&p[0]);
+	assert_int_equal(ask(*state, "cat", &p[0], NULL), 0);
+	for (size_t i = 0; i < STARTER_LIVES_MAX; i++)
+		stdio_process_close(&p[i]);
+	stdio_process_close(&other);
+}
+
+static void a_server_is_started_so_often_and_no_more(void **state)
+{
+	struct stdio_process p = STDIO_PROCESS_NONE;
+	struct stdio_ended ended;
+	struct err err = { 0 };
+	unsigned n = 0;
+
+	while (n < 10 * STARTER_RATE && ask(*state, "ends", &p, &err) == 0) {
+		assert_int_equal(await(p.control, &ended, sizeof(ended)), sizeof(ended));
+		stdio_process_close(&p);
+		n++;
+	}
+	assert_in_range(n, STARTER_RATE, 10 * STARTER_RATE - 1); /* it fills up meanwhile */
+	assert_int_equal(err.code, EAGAIN);
+	assert_non_null(strstr(err.text, "too often"));
+	assert_int_equal(ask(*state, "cat", &p, NULL), 0);
+	stdio_process_close(&p);
+}
+
 static void without_servers_there_is_none(void **state)
 {
 	struct starter s = { -1 };
@@ -169,6 +213,8 @@ int main(void)
 		TEST(it_ends_with_its_user),
 		TEST(nothing_else_is_started),
 		TEST(a_name_that_is_too_long_is_none),
+		TEST(so_many_of_one_server_run_at_a_time),
+		TEST(a_server_is_started_so_often_and_no_more),
 		cmocka_unit_test(without_servers_there_is_none),
 	};
 
