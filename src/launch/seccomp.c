@@ -229,6 +229,7 @@ struct asm_state {
 	uint8_t far_label[SECCOMP_INSN_MAX]; /* of a long jump; 0: it is none */
 	size_t block_at[V_COUNT];
 	bool full;
+	bool is_wrong; /* a list of arguments */
 };
 #define LABEL(v) ((uint8_t)((v) + 1))
 
@@ -305,6 +306,19 @@ static int compare_spans(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+int seccomp_sort(const struct span *list, size_t n, struct span *ret)
+{
+	if (n == 0)
+		return -EINVAL;
+	memcpy(ret, list, n * sizeof(ret[0]));
+	qsort(ret, n, sizeof(ret[0]), compare_spans);
+	for (size_t i = 0; i < n; i++)
+		if (ret[i].first > ret[i].last || ret[i].last == UINT32_MAX ||
+		    (i > 0 && ret[i].first <= ret[i - 1].last))
+			return -EINVAL;
+	return 0;
+}
+
 /* The values in the list, and what lies between them. */
 static void emit_list(struct asm_state *a, const struct block *b)
 {
@@ -316,8 +330,10 @@ static void emit_list(struct asm_state *a, const struct block *b)
 		a->full = true;
 		return;
 	}
-	memcpy(sorted, b->list, b->list_count * sizeof(sorted[0]));
-	qsort(sorted, b->list_count, sizeof(sorted[0]), compare_spans);
+	if (seccomp_sort(b->list, b->list_count, sorted) < 0) {
+		a->is_wrong = true;
+		return;
+	}
 	if (sorted[0].first > 0)
 		ranges[count++] = (struct range){ 0, b->otherwise };
 	for (size_t i = 0; i < b->list_count; i++) {
@@ -405,6 +421,8 @@ static int assemble(struct asm_state *a, const struct range *ranges, size_t coun
 	for (size_t i = 0; i < a->f->len; i++)
 		if (a->far_label[i])
 			a->f->insn[i].k = (uint32_t)(a->block_at[a->far_label[i] - 1] - i - 1);
+	if (a->is_wrong)
+		return -EINVAL;
 	return a->full ? -E2BIG : 0;
 }
 
@@ -442,13 +460,17 @@ int seccomp_build(enum seccomp_profile profile, struct seccomp_filter *ret, stru
 	uint8_t table[NR_MAX] = { 0 };
 	struct range ranges[NR_MAX];
 	size_t count = 0;
+	int r;
 
 	fill_table(profile, table);
 	for (uint32_t nr = 0; nr < NR_MAX; nr++)
 		if (nr == 0 || table[nr] != table[nr - 1])
 			ranges[count++] = (struct range){ nr, (enum verdict)table[nr] };
 	ret->len = 0;
-	if (assemble(&a, ranges, count) < 0)
+	r = assemble(&a, ranges, count);
+	if (r == -EINVAL)
+		return err_set(err, EINVAL, "system call filter: a list of arguments is wrong");
+	if (r < 0)
 		return err_set(err, E2BIG, "system call filter is longer than %d instructions",
 			       SECCOMP_INSN_MAX);
 	return 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <linux/filter.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -22,6 +23,15 @@ struct seccomp_filter {
 	struct sock_filter insn[SECCOMP_INSN_MAX];
 };
 
+/* Values of one argument, both ends included. */
+struct span {
+	uint32_t first, last;
+};
+/* The list in order. -EINVAL: of these spans no tree can be made: there is none, one ends before it
+ * begins, one begins before another has ended, or one ends at the last number there is. */
+int seccomp_sort(const struct span *list, size_t n, struct span *ret);
+
+/* -E2BIG; -EINVAL: a list of arguments is wrong. */
 int seccomp_build(enum seccomp_profile profile, struct seccomp_filter *ret, struct err *err);
 /* What the filter answers to a call: the SECCOMP_RET_* value. For tests. */
 uint32_t seccomp_verdict(const struct seccomp_filter *f, uint32_t arch, int nr,

@@ -17,10 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-/* Values of one argument, both ends included. The lists are sorted by the compiler. */
-struct span {
-	uint32_t first, last;
-};
+#include "launch/seccomp.h"
+
+/* The lists are sorted, and refused when their spans overlap, by seccomp_sort(). */
 #define ONE(v)                               \
 	{                                    \
 		(uint32_t)(v), (uint32_t)(v) \

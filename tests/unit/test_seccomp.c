@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -317,6 +318,33 @@ static void the_high_profile_knows_no_internet(void **state)
 	assert_int_equal(ask(&f, "memfd_create", 0, 0, 0), ERRNO(EPERM));
 }
 
+static bool is_list(size_t n, const struct span *list)
+{
+	struct span sorted[4] = { 0 };
+
+	if (seccomp_sort(list, n, sorted) < 0)
+		return false;
+	for (size_t i = 1; i < n; i++)
+		assert_true(sorted[i - 1].last < sorted[i].first);
+	return true;
+}
+
+/* A filter that is made of such a list would allow what lies between, or beyond. */
+static void a_list_whose_spans_overlap_or_have_no_end_is_none(void **state)
+{
+	(void)state;
+	assert_true(is_list(1, (struct span[]){ { 0, 0 } }));
+	assert_true(is_list(3, (struct span[]){ { 7, 9 }, { 0, 5 }, { 6, 6 } }));
+	assert_true(is_list(2, (struct span[]){ { 1, 2 }, { 0xfffffffe, 0xfffffffe } }));
+	assert_false(is_list(0, (struct span[]){ { 0, 0 } }));
+	assert_false(is_list(2, (struct span[]){ { 1, 5 }, { 5, 6 } }));
+	assert_false(is_list(2, (struct span[]){ { 3, 4 }, { 1, 9 } }));
+	assert_false(is_list(2, (struct span[]){ { 2, 2 }, { 2, 2 } }));
+	assert_false(is_list(1, (struct span[]){ { 5, 4 } }));
+	assert_false(is_list(1, (struct span[]){ { 0xffffffff, 0xffffffff } }));
+	assert_false(is_list(2, (struct span[]){ { 1, 1 }, { 9, 0xffffffff } }));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +363,7 @@ int main(void)
 		cmocka_unit_test(stocks_of_the_machine_are_out_of_reach),
 		cmocka_unit_test(the_high_profile_never_allows_more_than_the_standard_one),
 		cmocka_unit_test(the_high_profile_knows_no_internet),
+		cmocka_unit_test(a_list_whose_spans_overlap_or_have_no_end_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
