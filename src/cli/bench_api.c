@@ -35,29 +35,28 @@ static const struct api_row {
 	enum reference bare;
 	double demand;
 	long think_ms;
-	const char *sandbox; /* body of its creation */
+	uint32_t cores;      /* of the sandbox; 0: as is usual */
 	const char *context; /* body of a context's that it needs; NULL: none */
 } api_rows[] = {
 	{ "POST execute of /bin/true, live sandbox", "/execute", RUN_TRUE, "", BARE_TRUE, 1.6,
-	  THINK_MS, "{}", NULL },
-	{ "the same, as bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS, "{}",
+	  THINK_MS, 0, NULL },
+	{ "the same, as bash -c /bin/true", "/execute", RUN_TRUE, "", BARE_SHELL, 0, THINK_MS, 0,
 	  NULL },
 	{ "/bin/true without a shell (argv)", "/executions", ARGV_TRUE, "", BARE_TRUE, 1.6,
-	  THINK_MS, "{}", NULL },
+	  THINK_MS, 0, NULL },
 	{ "POST execute of Python print(1), live sandbox", "/execute", RUN_PYTHON, "1\n",
-	  BARE_PYTHON, 0.1, THINK_MS, "{}", NULL },
+	  BARE_PYTHON, 0.1, THINK_MS, 0, NULL },
 	{ "Python 1+1 in a live context", "/execute", RUN_CONTEXT, "", BARE_PYTHON, 0.05, THINK_MS,
-	  "{}", MAKE_CONTEXT },
+	  0, MAKE_CONTEXT },
 	{ "create from the pool, Python print(1), delete", NULL, RUN_PYTHON, "1\n", BARE_PYTHON,
-	  0.25, THINK_MS, "{}", NULL },
-	{ "argv back to back, half a core", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, "{}",
+	  0.25, THINK_MS, 0, NULL },
+	{ "argv back to back, half a core", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, 0,
 	  NULL },
-	{ "argv back to back, 2 cores", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0,
-	  "{\"resources\":{\"cpu\":2}}", NULL },
-	{ "Python back to back, half a core", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0,
-	  "{}", NULL },
-	{ "Python back to back, 2 cores", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0,
-	  "{\"resources\":{\"cpu\":2}}", NULL },
+	{ "argv back to back, 2 cores", "/executions", ARGV_TRUE, "", BARE_TRUE, 0, 0, 2, NULL },
+	{ "Python back to back, half a core", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0, 0,
+	  NULL },
+	{ "Python back to back, 2 cores", "/execute", RUN_PYTHON, "1\n", BARE_PYTHON, 0, 0, 2,
+	  NULL },
 };
 
 CLEANUP_FUNC(struct jv_doc *, jv_free)
@@ -67,6 +66,7 @@ struct api_probe {
 	struct own_daemon *d;      /* borrowed */
 	char target[BENCH_TARGET]; /* of a live sandbox's execution */
 	struct buf answer;         /* owned */
+	char body[BENCH_BOX];      /* of a sandbox */
 };
 
 /* The run did what was asked: a benchmark of failures would be quick. */
@@ -112,7 +112,7 @@ static int run_life(struct api_probe *p, uint64_t *ret_ns, struct err *err)
 
 	began = clock_now_ns();
 	if (r == 0)
-		r = bench_sandbox_create(p->d, p->row->sandbox, &box, err);
+		r = bench_sandbox_create(p->d, p->body, &box, err);
 	if (r < 0)
 		return r;
 	bench_target(p->target, box.id, "/execute");
@@ -160,8 +160,10 @@ static int measure(struct bench *b, struct own_daemon *d, const struct api_row *
 	const struct probe reference = { references[row->bare].name, bare_paced, (void *)row };
 	struct bench_row *to = bench_add(b, "api", row->what);
 	struct bench_sandbox box;
-	int r = row->verb ? bench_sandbox_create(d, row->sandbox, &box, err) : 0;
+	int r;
 
+	bench_box(p.body, row->cores, "");
+	r = row->verb ? bench_sandbox_create(d, p.body, &box, err) : 0;
 	if (r < 0)
 		return r;
 	if (row->context)

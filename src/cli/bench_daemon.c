@@ -1,10 +1,12 @@
 #include "cli/bench_daemon.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/machine.h"
 #include "base/str.h"
 #include "json/jv.h"
 
@@ -18,6 +20,18 @@ CLEANUP_FUNC(struct jv_doc *, jv_free)
 void bench_target(char dst[BENCH_TARGET], const char *id, const char *rest)
 {
 	(void)snprintf(dst, BENCH_TARGET, "/api/v1/sandboxes/%s%s", id, rest);
+}
+
+void bench_box(char dst[BENCH_BOX], uint32_t cores, const char *more)
+{
+	struct machine m;
+
+	machine_read(&m);
+	if (cores == 0)
+		(void)str_copy(dst, BENCH_BOX, "{}");
+	else
+		(void)snprintf(dst, BENCH_BOX, "{\"resources\":{\"cpu\":%u%s}}",
+			       cores < m.cpus ? cores : m.cpus, more);
 }
 
 int bench_sandbox_create(struct own_daemon *d, const char *body, struct bench_sandbox *ret,

@@ -21,6 +21,10 @@ struct bench_sandbox {
 #define BENCH_SETTING "HOLT_AUDIT"
 int bench_daemon_start(struct own_daemon *d, struct err *err);
 
+/* The body for a sandbox of so many cores, or of all that the machine has; 0: as is usual. more:
+ * further resources, each with a comma before it. */
+#define BENCH_BOX 96
+void bench_box(char dst[BENCH_BOX], uint32_t cores, const char *more);
 /* body: of the request that makes it. */
 int bench_sandbox_create(struct own_daemon *d, const char *body, struct bench_sandbox *ret,
 			 struct err *err);

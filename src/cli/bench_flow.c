@@ -17,7 +17,7 @@
 #define GROWTH_MIB 4
 #define EVENT_MAX (4u << 20)
 /* The box would otherwise be what is measured. */
-#define SANDBOX "{\"resources\":{\"cpu\":2}}"
+#define CORES 2
 #define EVENT_HEAD "{\"stream\":\"stdout\",\"data\":\""
 #define EVENT_TAIL "\"}"
 
@@ -169,10 +169,12 @@ static int measure(struct bench *b, struct flow *f, const char *what,
 int bench_flow(struct bench *b, struct err *err)
 {
 	struct flow f = { .size = b->quick ? SIZE_QUICK : SIZE_BYTES };
+	char body[BENCH_BOX];
 	int r = bench_daemon_start(&f.d, err);
 
+	bench_box(body, CORES, "");
 	if (r == 0)
-		r = bench_sandbox_create(&f.d, SANDBOX, &f.box, err);
+		r = bench_sandbox_create(&f.d, body, &f.box, err);
 	if (r == 0)
 		r = measure(b, &f, "the daemon's memory grows by, while output streams",
 			    flow_output, err);

@@ -15,7 +15,7 @@
 #define PAGE "a small page, as a program in a sandbox may have it\n"
 #define START_TRIES 100
 
-#define BOX "{\"resources\":{\"cpu\":4,\"memory\":\"512Mi\"}}"
+#define CORES 4
 #define EXPOSE "{\"port\":" PORT ",\"public\":true}"
 /* The directory of its own, the file, and what bench_nginx.c gives the other one. */
 #define SERVE                                                                                 \
@@ -35,8 +35,11 @@ static int serve_inside(struct own_daemon *d, struct race *race, struct err *err
 {
 	struct bench_sandbox box;
 	char target[BENCH_TARGET];
-	int r = bench_sandbox_create(d, BOX, &box, err);
+	char body[BENCH_BOX];
+	int r;
 
+	bench_box(body, CORES, ",\"memory\":\"512Mi\"");
+	r = bench_sandbox_create(d, body, &box, err);
 	if (r == 0) {
 		bench_target(target, box.id, "/ports");
 		r = fetch_want(&d->conn, 201, "POST", target, EXPOSE, NULL, err);

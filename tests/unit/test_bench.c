@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "check.h"
 #include "cli/bench_bundle.h"
+#include "cli/bench_daemon.h"
 #include "fault.h"
 
 static void quantiles_are_by_nearest_rank(void **state)
@@ -27,6 +29,23 @@ static void quantiles_are_by_nearest_rank(void **state)
 	assert_true(samples_ms(&s, 0.99) == 991);
 	assert_true(samples_ms(&s, 1) == 1000);
 	samples_done(&s);
+}
+
+static void a_sandbox_has_no_more_cores_than_the_machine(void **state)
+{
+	char body[BENCH_BOX], want[BENCH_BOX];
+	struct machine m;
+
+	(void)state;
+	machine_read(&m);
+	bench_box(body, 0, "");
+	assert_string_equal(body, "{}");
+	bench_box(body, 1, "");
+	assert_string_equal(body, "{\"resources\":{\"cpu\":1}}");
+	bench_box(body, m.cpus + 2, ",\"memory\":\"512Mi\"");
+	(void)snprintf(want, sizeof(want), "{\"resources\":{\"cpu\":%u,\"memory\":\"512Mi\"}}",
+		       m.cpus);
+	assert_string_equal(body, want);
 }
 
 static void a_sample_that_finds_no_memory_is_refused(void **state)
@@ -184,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantiles_are_by_nearest_rank),
+		cmocka_unit_test(a_sandbox_has_no_more_cores_than_the_machine),
 		cmocka_unit_test(a_sample_that_finds_no_memory_is_refused),
 		cmocka_unit_test(a_ratio_is_judged_by_its_demand),
 		cmocka_unit_test(subject_and_reference_run_equally_often),
