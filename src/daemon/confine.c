@@ -158,22 +158,12 @@ static int allow(int rules, const char *path, uint64_t rights, struct err *err)
 	return r == 0 || is_absent(r) ? 0 : err_sys(err, r, "Landlock: '%s'", path);
 }
 
-static bool is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 /* May all of a directory be read for the sake of one file in it? Not of one that holds anything and
- * everything: at the top, a home, or what the state directory lies in. */
+ * everything: at the top, shared, or what the state directory lies in. */
 static bool is_of_one_purpose(const char *dir, const char *data_dir)
 {
-	const char *home = getenv("HOME");
-	_free_ char *own_home = home ? realpath(home, NULL) : NULL;
-
-	return strchr(dir + 1, '/') && !is_beneath(data_dir, dir) &&
-	       !(own_home && is_beneath(own_home, dir));
+	return strchr(dir + 1, '/') && !confinement_is_beneath(data_dir, dir) &&
+	       !confinement_is_shared(dir);
 }
 
 /* A rule is for a file, not for its name: one that is put into its place later is another. So the

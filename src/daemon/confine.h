@@ -23,11 +23,18 @@ struct confinement {            /* lists are ended by NULL */
 	size_t n_files;
 };
 
-/* What the settings and the configuration of tool servers (may be empty) name. -ENOMEM, -E2BIG.
+/* What the settings and the configuration of tool servers (may be empty) name. -ENOMEM, -E2BIG,
+ * -EINVAL: a directory that is shared.
  * Makes the folder of skills where that is ours, so that there is something to allow. */
 int confinement_init(struct confinement *c, const struct config *config, const char *data_dir,
 		     const struct buf *servers_json, struct err *err);
-bool confinement_has_unix(const struct config *config); /* listens it on a Unix socket? */
+/* Is it a directory that holds anything and everything: one of the system's, a home, or what a home
+ * lies in? Then none of it is opened for the sake of one purpose. One that is not there is not. */
+bool confinement_is_shared(const char *dir);
+/* -EINVAL for a setting that names such a directory; NULL is fine. */
+int confinement_check(const char *setting, const char *dir, struct err *err);
+bool confinement_is_beneath(const char *path, const char *dir); /* or the same */
+bool confinement_has_unix(const struct config *config);         /* listens it on a Unix socket? */
 void confinement_done(struct confinement *c);
 
 /* Namespaces of its own, in which nothing can be written but data_dir and beside the socket. While

@@ -1,11 +1,13 @@
 /* Which of the machine's files the operator has named. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
@@ -60,6 +62,76 @@ static int add_files(struct confinement *c, const struct config *config, const s
 	return a.r;
 }
 
+/* Of the system, and for more than one purpose. "*": whatever lies directly there. */
+static const char *const shared[] = {
+	"/",
+	"/*bin",
+	"/boot",
+	"/dev",
+	"/etc",
+	"/etc/pki",
+	"/etc/ssl",
+	"/home",
+	"/home/*",
+	"/lib*",
+	"/media",
+	"/mnt",
+	"/opt",
+	"/proc",
+	"/root",
+	"/run",
+	"/run/user",
+	"/run/user/*",
+	"/srv",
+	"/sys",
+	"/tmp",
+	"/usr",
+	"/usr/*",
+	"/usr/local/etc",
+	"/usr/local/lib",
+	"/usr/local/share",
+	"/var",
+	"/var/cache",
+	"/var/lib",
+	"/var/local",
+	"/var/log",
+	"/var/mail",
+	"/var/opt",
+	"/var/spool",
+	"/var/tmp",
+};
+
+bool confinement_is_beneath(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+bool confinement_is_shared(const char *dir)
+{
+	const char *home = getenv("HOME");
+	_free_ char *own_home = home ? realpath(home, NULL) : NULL;
+	_free_ char *real = realpath(dir, NULL);
+
+	if (!real)
+		return false;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+		if (fnmatch(shared[i], real, FNM_PATHNAME) == 0)
+			return true;
+	return own_home && confinement_is_beneath(own_home, real);
+}
+
+int confinement_check(const char *setting, const char *path, struct err *err)
+{
+	if (!path || !confinement_is_shared(path))
+		return 0;
+	return err_set(err, EINVAL,
+		       "%s: '%.150s' holds other things as well: choose a directory "
+		       "for this alone",
+		       setting, path);
+}
+
 static int add_tree(struct confinement *c, const char *path)
 {
 	size_t n = 0;
@@ -95,6 +167,11 @@ int confinement_init(struct confinement *c, const struct config *config, const c
 	*c = (struct confinement){ .data_dir = data_dir };
 	if (confinement_has_unix(config))
 		c->listens_at = config->listen + strlen(UNIX_PREFIX);
+	r = confinement_check("skills_dir", config->skills_dir, err);
+	if (r == 0)
+		r = confinement_check("images_dir", config->images_dir, err);
+	if (r < 0)
+		return r;
 	r = add_files(c, config, servers_json);
 	if (r == 0)
 		r = add_skills(c, config);

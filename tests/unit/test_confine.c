@@ -337,6 +337,62 @@ static void what_settings_and_servers_name_is_found(void **state)
 	buf_done(&servers);
 }
 
+static void what_holds_everything_is_opened_for_nothing(void **state)
+{
+	static const char *const shared[] = { "/",         "/root",      "/home",    "/etc",
+					      "/etc/ssl",  "/var",       "/usr",     "/usr/lib",
+					      "/usr/bin",  "/tmp",       "/srv",     "/opt",
+					      "/var/lib",  "/var/log",   "/var/tmp", "/run",
+					      "/var/lib/", "/usr/../etc" };
+	const struct place *p = *state;
+	struct config config = { .listen = "127.0.0.1:1", .state_dir = p->dir };
+	struct buf none = { 0 };
+	struct confinement c;
+	struct err err = { 0 };
+
+	(void)setenv("HOME", p->dir, 1);
+	assert_true(confinement_is_shared(p->dir)); /* a home */
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+		if (access(shared[i], F_OK) == 0 && !confinement_is_shared(shared[i]))
+			fail_msg("%s", shared[i]);
+	config.images_dir = "/root";
+	assert_int_equal(confinement_init(&c, &config, "/x/data", &none, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "images_dir: '/root'"));
+	confinement_done(&c);
+	config.images_dir = NULL;
+	config.skills_dir = p->dir;
+	assert_int_equal(confinement_init(&c, &config, "/x/data", &none, &err), -EINVAL);
+	confinement_done(&c);
+	(void)unsetenv("HOME");
+	assert_false(confinement_is_shared(p->dir));
+	assert_int_equal(confinement_init(&c, &config, "/x/data", &none, &err), 0);
+	confinement_done(&c);
+	assert_int_equal(confinement_check("state_dir", "/var/lib", &err), -EINVAL);
+	assert_int_equal(confinement_check("state_dir", "/var/lib/not-there", NULL), 0);
+}
+
+/* As a daemon without HOME has it: a certificate that lies in a directory of all things. */
+static void confine_with_shared(const struct place *p)
+{
+	char data[PATH_MAX];
+	char cert[] = "/var/tmp/holt-confine-cert";
+	struct confinement c = { .data_dir = data, .files = { cert }, .n_files = 1 };
+	struct place beside = { "/var/tmp" };
+
+	MUST(unsetenv("HOME") == 0);
+	make_path(p, "state", data);
+	make_dir(p, "state");
+	MUST(confine_self(&c, NULL) == 0);
+	MUST(try_open(&beside, "", O_RDONLY) == EACCES);
+}
+
+static void a_file_in_a_shared_directory_does_not_open_it(void **state)
+{
+	if (landlock_abi() == 0)
+		skip();
+	in_child(confine_with_shared, *state);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -347,6 +403,8 @@ int main(void)
 		TEST(files_are_those_that_are_named),
 		TEST(a_kernel_without_landlock_still_filters_calls),
 		TEST(a_landlock_that_fails_is_an_error),
+		TEST(a_file_in_a_shared_directory_does_not_open_it),
+		TEST(what_holds_everything_is_opened_for_nothing),
 		TEST(what_settings_and_servers_name_is_found),
 	};
 
