@@ -125,15 +125,10 @@ static bool has_token(const char *list, const char *token)
 }
 
 /* A Connection header names further headers that are of the connection. */
-static bool is_named(const char *const *connections, unsigned n, const char *name)
+static bool is_naming(const char *field, const char *value, const char *name)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (has_token(connections[i], name))
-			return true;
-	return false;
+	return strcasecmp(field, "connection") == 0 && has_token(value, name);
 }
-
-#define CONNECTIONS_MAX 4u
 
 /* ---- into the box ---- */
 
@@ -235,21 +230,27 @@ static bool is_credential(const struct head *h, const char *name, const char *va
 	return is_cookie || credential_is_in(h->config, value);
 }
 
+static bool is_named_in_request(const struct http_request *r, const char *name)
+{
+	const char *field, *value;
+
+	for (unsigned i = 0; (value = http_header_at(r, i, &field)); i++)
+		if (is_naming(field, value, name))
+			return true;
+	return false;
+}
+
 static void put_fields(const struct head *h)
 {
-	const char *connections[CONNECTIONS_MAX], *name, *value;
 	const struct http_request *r = h->r;
 	const struct proxy_target *t = h->t;
-	unsigned n = 0;
+	const char *name, *value;
 
-	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
-		if (strcasecmp(name, "connection") == 0 && n < CONNECTIONS_MAX)
-			connections[n++] = value;
 	for (unsigned i = 0; (value = http_header_at(r, i, &name)); i++)
 		if (!is_among(name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
 		    !is_among(name, not_for_the_box, ARRAY_LEN(not_for_the_box)) &&
 		    !(t->trace && is_among(name, of_the_trace, ARRAY_LEN(of_the_trace))) &&
-		    !is_named(connections, n, name) && !is_credential(h, name, value))
+		    !is_named_in_request(r, name) && !is_credential(h, name, value))
 			put_field(h->b, name, value);
 }
 
@@ -372,25 +373,28 @@ static int add_field(struct http_request *r, const struct proxy_target *t,
 	return http_header_add(r, f->name, f->value);
 }
 
+static bool is_named_in_answer(const struct http1_head *head, const char *name)
+{
+	for (unsigned i = 0; i < head->count; i++)
+		if (is_naming(head->fields[i].name, head->fields[i].value, name))
+			return true;
+	return false;
+}
+
 int proxy_add_answer(struct http_request *r, const struct proxy_target *t,
 		     const struct http1_head *head)
 {
 	static const char apart[] = "sandbox allow-downloads allow-forms allow-modals allow-popups "
 				    "allow-scripts";
-	const char *connections[CONNECTIONS_MAX];
-	unsigned n = 0;
 	int e = 0;
 
-	for (unsigned i = 0; i < head->count; i++)
-		if (strcasecmp(head->fields[i].name, "connection") == 0 && n < CONNECTIONS_MAX)
-			connections[n++] = head->fields[i].value;
 	for (unsigned i = 0; i < head->count && e == 0; i++) {
 		const struct http1_field *f = &head->fields[i];
 
 		if (!is_among(f->name, hop_by_hop, ARRAY_LEN(hop_by_hop)) &&
 		    !is_among(f->name, not_for_the_client, ARRAY_LEN(not_for_the_client)) &&
 		    !(t->trace && is_among(f->name, of_the_trace, ARRAY_LEN(of_the_trace))) &&
-		    !is_named(connections, n, f->name))
+		    !is_named_in_answer(head, f->name))
 			e = add_field(r, t, f);
 	}
 	if (e == 0 && !t->is_host)

@@ -22,20 +22,21 @@ static const struct schema_field profile_list[] = {
 };
 
 /* How building them goes. */
-#define BUILDS                                                                                 \
-	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far"),            \
-		FIELD("stuck", INT,                                                            \
-		      .help = "processes of such boxes that have not ended: the kernel holds " \
-			      "them"),                                                         \
-		FIELD("problem", STRING | NIL,                                                 \
-		      .help = "why no box can be built, or what is preloaded is not there; "   \
-			      "null: all is well")
+#define BUILDS(...)                                                                              \
+	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far", __VA_ARGS__), \
+		FIELD("stuck", INT,                                                              \
+		      .help = "processes of such boxes that have not ended: the kernel holds "   \
+			      "them",                                                            \
+		      __VA_ARGS__),                                                              \
+		FIELD("problem", STRING | NIL,                                                   \
+		      .help = "why no box can be built, or what is preloaded is not there; "     \
+			      "null: all is well",                                               \
+		      __VA_ARGS__)
 
 static const struct schema_field pool[] = {
-	FIELD("template", STRING), FIELD("ready", INT),
-	FIELD("building", INT),    FIELD("claimed", INT),
-	FIELD("target", INT),      FIELD("hits", INT),
-	FIELD("misses", INT),      BUILDS,
+	FIELD("template", STRING), FIELD("ready", INT),   FIELD("building", INT),
+	FIELD("claimed", INT),     FIELD("target", INT),  FIELD("hits", INT),
+	FIELD("misses", INT),      BUILDS(.optional = 0),
 };
 
 static const struct schema_field pool_list[] = {
@@ -68,19 +69,21 @@ static const struct schema_field warm_pool_list[] = {
 	NEXT,
 };
 
+/* All but the first are for admins, by a key with the scope metrics. */
 static const struct schema_field warm_pool_status[] = {
-	FIELD("ready", INT, .help = "boxes that wait"),
-	FIELD("building", INT),
-	FIELD("claimed", INT, .help = "boxes that are in use"),
-	FIELD("target", INT, .help = "how many are to wait, by the claims of late"),
-	FIELD("hits", INT),
-	FIELD("misses", INT),
-	FIELD("hitRate", NUMBER | NIL, .help = "null before the first claim"),
-	FIELD("timeToReadyMs", NUMBER, .help = "to make a box, lately"),
-	FIELD("availablePods", INT, .help = "ready, as others call it"),
-	FIELD("assignedPods", INT, .help = "claimed"),
-	FIELD("pendingPods", INT, .help = "building"),
-	BUILDS,
+	FIELD("available", BOOL, .help = "a box waits; all else is for admins, with scope metrics"),
+	FIELD("ready", INT, .help = "boxes that wait", .optional = 1),
+	FIELD("building", INT, .optional = 1),
+	FIELD("claimed", INT, .help = "boxes that are in use", .optional = 1),
+	FIELD("target", INT, .help = "how many are to wait, by the claims of late", .optional = 1),
+	FIELD("hits", INT, .optional = 1),
+	FIELD("misses", INT, .optional = 1),
+	FIELD("hitRate", NUMBER | NIL, .help = "null before the first claim", .optional = 1),
+	FIELD("timeToReadyMs", NUMBER, .help = "to make a box, lately", .optional = 1),
+	FIELD("availablePods", INT, .help = "ready, as others call it", .optional = 1),
+	FIELD("assignedPods", INT, .help = "claimed", .optional = 1),
+	FIELD("pendingPods", INT, .help = "building", .optional = 1),
+	BUILDS(.optional = 1),
 };
 
 static const struct schema_field snapshot[] = {

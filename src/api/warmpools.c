@@ -7,6 +7,7 @@
 #include "api/object_list.h"
 #include "api/pool.h"
 #include "api/problem.h"
+#include "auth/principal.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -115,30 +116,46 @@ void api_warmpool_delete(struct api_call *c)
 		pool_delete(c->api->deps.sandboxes, o->id, object_removed, c);
 }
 
+/* What all owners take together, and what went wrong where on the machine. */
+static void write_counts(struct jw *w, const struct pool_state *s)
+{
+	uint64_t claims = s->hits + s->misses;
+
+	jw_uint_field(w, "ready", s->ready);
+	jw_uint_field(w, "building", s->building);
+	jw_uint_field(w, "claimed", s->claimed);
+	jw_uint_field(w, "target", s->target);
+	jw_uint_field(w, "hits", s->hits);
+	jw_uint_field(w, "misses", s->misses);
+	if (claims > 0)
+		jw_double_field(w, "hitRate", (double)s->hits / (double)claims);
+	else
+		jw_null_field(w, "hitRate");
+	jw_double_field(w, "timeToReadyMs", (double)s->make_us / 1e3);
+	jw_uint_field(w, "availablePods", s->ready);
+	jw_uint_field(w, "assignedPods", s->claimed);
+	jw_uint_field(w, "pendingPods", s->building);
+	pool_put_builds(w, s);
+}
+
+/* As /metrics has it: figures of the machine are for admins, by a key that may read them. */
+static bool sees_machine(const struct principal *who)
+{
+	return who->role == ROLE_ADMIN && (who->scopes & SCOPE_METRICS);
+}
+
 static void told(void *user, const struct pool_state *s, const struct err *err)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	const struct api_call *c = user;
 	struct jw w = jw_begin(&b);
-	uint64_t claims = err ? 0 : s->hits + s->misses;
 
 	if (err)
 		return problem_reply(user, err);
 	jw_object_begin(&w);
-	jw_uint_field(&w, "ready", s->ready);
-	jw_uint_field(&w, "building", s->building);
-	jw_uint_field(&w, "claimed", s->claimed);
-	jw_uint_field(&w, "target", s->target);
-	jw_uint_field(&w, "hits", s->hits);
-	jw_uint_field(&w, "misses", s->misses);
-	if (claims > 0)
-		jw_double_field(&w, "hitRate", (double)s->hits / (double)claims);
-	else
-		jw_null_field(&w, "hitRate");
-	jw_double_field(&w, "timeToReadyMs", (double)s->make_us / 1e3);
-	jw_uint_field(&w, "availablePods", s->ready);
-	jw_uint_field(&w, "assignedPods", s->claimed);
-	jw_uint_field(&w, "pendingPods", s->building);
-	pool_put_builds(&w, s);
+	jw_bool_field(&w, "available", s->ready > 0);
+	if (sees_machine(c->who))
+		write_counts(&w, s);
 	jw_object_end(&w);
 	call_reply(user, 200, &w);
 }

@@ -210,6 +210,24 @@ def test_forged_and_connection_headers_stay_outside(port):
                 "upgrade", "http2-settings"} & set(seen)
 
 
+def test_headers_of_the_connection_stay_outside_however_many_lines_name_them(served, port):
+    own = served.api.connect(30)
+    try:
+        own.putrequest("GET", port.prefix + "/")
+        for name, value in port.headers.items():
+            own.putheader(name, value)
+        for i in range(9):
+            own.putheader("Connection", f"X-Private-{i}")
+            own.putheader(f"X-Private-{i}", "1")
+        own.endheaders()
+        seen = headers_of(json.loads(own.getresponse().read()))
+    finally:
+        own.close()
+    assert not [name for name in seen if name.startswith("x-private")], seen
+    answer = port.ask(path="/raw/many-connections")
+    assert answer.status == 200 and not [name for name in answer.headers if name.startswith("X-Private")]
+
+
 def test_names_that_programs_take_for_ours_stay_outside(port):
     """CGI and WSGI make the same variable of '-' and '_'."""
     forged = {"X_Forwarded_For": "6.6.6.6", "x_real-ip": "6.6.6.6", "X_Access_Token": "t", "Transfer_Encoding": "x", "Own_Name": "1"}

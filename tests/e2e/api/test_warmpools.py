@@ -36,6 +36,17 @@ def test_a_pool_is_made_shown_listed_and_removed(api, pool):
     api.delete("/warmpools/web").error(404)
 
 
+@pytest.mark.parametrize("role, scopes", [("user", None), ("viewer", None), ("user", ["sandbox:read", "metrics"]),
+                                          ("admin", ["sandbox:read"])])
+def test_figures_of_the_machine_are_for_admins_who_may_see_metrics(api, pool, key_for, role, scopes):
+    pool(minSize=1, maxSize=1)
+    until(lambda: status(api, "web")["ready"] >= 1, what="a box that waits")
+    assert status(api, "web")["available"] and "problem" in status(api, "web")
+    key = key_for(role, **({"scopes": scopes} if scopes else {}))
+    assert set(status(key, "web")) == {"available"}
+    assert set(status(key_for("admin", scopes=["sandbox:read", "metrics"]), "web")) == set(status(api, "web"))
+
+
 def test_a_sandbox_comes_from_the_pool_and_is_counted(api, pool):
     pool(minSize=2, maxSize=4)
     until(lambda: status(api, "web")["ready"] >= 2, what="boxes that wait")

@@ -30,6 +30,7 @@ BROWSER = (b"NEL", b"Report-To", b"Reporting-Endpoints", b"Expect-CT", b"Public-
            b"Strict-Transport-Security", b"Service-Worker-Allowed", b"WWW-Authenticate", b"Accept-CH", b"Critical-CH")
 RAW = {
     "until-end": lambda c: c.sendall(OK + b"\r\nall there is"),
+    "many-connections": lambda c: c.sendall(OK + b"".join(b"Connection: X-Private-%d\r\nX-Private-%d: 1\r\n" % (i, i) for i in range(9)) + b"\r\n"),
     "old": lambda c: c.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold"),
     "none": lambda c: None,
     "half-head": lambda c: c.sendall(b"HTTP/1.1 200 OK\r\nContent-Le"),
