@@ -165,8 +165,7 @@ static _Noreturn void serve(int sock, const struct buf *json, const struct accou
 	if (as && privilege_drop(as, NULL) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (!d.pace ||
-	    jv_parse(buf_str(json), json->len, MCPC_SERVERS_JSON_MAX, &doc, NULL) < 0)
+	if (!d.pace || jv_parse(buf_str(json), json->len, MCPC_SERVERS_JSON_MAX, &doc, NULL) < 0)
 		_exit(0); /* the daemon says what is wrong with it */
 	d.rows = jv_get(jv_root(doc), "mcpServers");
 	for (;;) {

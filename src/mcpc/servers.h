@@ -43,15 +43,15 @@ struct sandboxes;
 struct mcpc_servers_deps { /* all borrowed, outlive the servers */
 	struct loop *loop;
 	struct sandboxes *sandboxes;
-	struct courier *courier; /* NULL: no servers over HTTP */
+	struct courier *courier;         /* NULL: no servers over HTTP */
 	const struct guard_nets *closed; /* addresses that no server may name; NULL: none */
-	struct events *events;   /* NULL: none are told */
-	struct audit_log *audit; /* NULL: nothing is noted */
-	struct metrics *metrics; /* NULL: nothing is counted */
-	const char *version;     /* of us */
-	uint64_t life_ms;        /* of a server's sandbox: what it may live at the most */
-	uint64_t timeout_ms;     /* of a call that says none, and whose row does not; 0: 60 s */
-	uint64_t approval_ms;    /* how long somebody may be asked; 0: 5 min */
+	struct events *events;           /* NULL: none are told */
+	struct audit_log *audit;         /* NULL: nothing is noted */
+	struct metrics *metrics;         /* NULL: nothing is counted */
+	const char *version;             /* of us */
+	uint64_t life_ms;                /* of a server's sandbox: what it may live at the most */
+	uint64_t timeout_ms;  /* of a call that says none, and whose row does not; 0: 60 s */
+	uint64_t approval_ms; /* how long somebody may be asked; 0: 5 min */
 	/* What ${NAME} stands for; NULL: nothing. */
 	const char *(*variable)(void *user, const char *name);
 	void *user;

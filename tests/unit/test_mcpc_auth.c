@@ -39,7 +39,7 @@ struct rig {
 	char opened[512];
 	uint64_t number;
 	uint64_t login_ms;
-	const char *file; /* borrowed; NULL: nobody vouches for us */
+	const char *file;                /* borrowed; NULL: nobody vouches for us */
 	const struct guard_nets *closed; /* borrowed; NULL: nothing */
 };
 
