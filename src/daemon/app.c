@@ -108,13 +108,10 @@ static int open_tls(struct app *a, struct err *err)
 
 static int open_dirs(struct app *a, const struct account *account, struct err *err)
 {
-	const char *dir = a->config->state_dir;
-	int r = confinement_check("state_dir", dir, err);
+	int r = keeper_prepare(a->config->state_dir, account->uid, account->gid, &a->dirs, err);
 
 	if (r == 0)
-		r = keeper_prepare(dir, account->uid, account->gid, &a->dirs, err);
-	if (r == 0)
-		r = str_format(a->data_path, sizeof(a->data_path), "%s/data", dir);
+		r = str_format(a->data_path, sizeof(a->data_path), "%s/data", a->config->state_dir);
 	if (r == 0)
 		r = first_key_open(a->config->admin_key_file, a->dirs.data_fd, &a->key_fd, err);
 	a->launcher = (struct launcher_options){
