@@ -33,6 +33,18 @@ def doctor():
     return {row["name"]: row for row in report["checks"]}
 
 
+@pytest.fixture(scope="session")
+def has_freezer(doctor):
+    """Without it nothing can be paused, copied or kept."""
+    return "freezer" not in doctor["limits"]["text"]
+
+
+@pytest.fixture
+def needs_freezer(doctor, has_freezer):
+    if not has_freezer:
+        pytest.skip("nothing can be frozen here: " + doctor["limits"]["text"])
+
+
 @pytest.fixture
 def needs_limits(doctor):
     if doctor["limits"]["status"] != "ok":

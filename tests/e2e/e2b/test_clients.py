@@ -16,6 +16,7 @@ ROOTLESS = {} if IS_ROOT else {"root and sudo": "invalid username: 'root'", "vol
 KERNEL = [int(part) for part in os.uname().release.split(".")[:2]]
 OLDER = {"metadata of files": "tmpfs does since Linux 6.6"} if KERNEL < [6, 6] else {}
 EXCUSED = {**ROOTLESS, **OLDER}
+FREEZING = {"pause, resume", "pause without memory", "auto-pause", "auto-resume", "snapshot", "fork", "template build"}
 
 
 @pytest.fixture(scope="session")
@@ -30,11 +31,13 @@ def matrix(request, daemon, clients):
 
 
 @pytest.mark.parametrize("column", TRIED, ids=["-".join(column).replace(" ", "-") for column in TRIED])
-def test_a_client_does_all_that_it_can(matrix, column):
+def test_a_client_does_all_that_it_can(matrix, column, has_freezer):
     found = matrix.found(*column)
-    assert not {name: error for name, error in failures(found).items()
-                if name not in EXCUSED or EXCUSED[name] not in error}
-    assert sum(line["result"] == "ok" for line in found) >= LEAST[column[0]], found
+    excused = set() if has_freezer else FREEZING
+    left = {name: error for name, error in failures(found).items()
+            if name not in excused and (name not in EXCUSED or EXCUSED[name] not in error)}
+    assert not left, left
+    assert sum(line["result"] == "ok" for line in found) >= LEAST[column[0]] - len(excused), found
 
 
 def test_the_table_in_the_documentation_is_what_was_found(matrix, needs_root):

@@ -573,7 +573,7 @@ def test_a_thousand_processes_meet_a_limit_with_a_word(daemon):
 # --- sandboxes ---------------------------------------------------------------------------------
 
 
-def test_sandboxes_are_made_listed_copied_kept_and_ended(api, box):
+def test_sandboxes_are_made_listed_copied_kept_and_ended(api, box, needs_freezer):
     made = box.ok("sandbox_create", name="by-tools", template="bash", env={"GREETING": "hello"}, timeout_ms=600_000)
     assert (made["name"], made["template"], made["state"]) == ("by-tools", "bash", "running")
     assert box.ok("exec", sandbox_id="by-tools", command="echo $GREETING > f; cat f")["stdout"] == "hello\n"
