@@ -110,16 +110,19 @@ static int build_template(struct launch *l, const struct template_spec *spec, in
 	return template_build(&ctx, spec, image < 0 ? dir_fd : image, err);
 }
 
-/* A daemon defines templates by layers, and can name directories that it may not read: what it may
- * not, we do not for it. A client that keeps no boxes is the user's own command. */
-static int check_dir(const struct launch *l, const struct template_spec *spec, int dir_fd,
-		     struct err *err)
+/* A daemon defines templates by layers and without a network, and can name directories that it may
+ * not read, and sockets that it may not reach: what it may not, we do not for it. A client that
+ * keeps no boxes is the user's own command. */
+static int check_reach(const struct launch *l, const struct template_spec *spec, int dir_fd,
+		       struct err *err)
 {
 	if ((spec->root == ROOT_DIR) != (dir_fd >= 0))
 		return err_set(err, EINVAL,
 			       "a directory template needs one directory, others none");
 	if (dir_fd >= 0 && state_is_open(&l->state))
 		return err_set(err, EPERM, "a daemon's templates are not made of directories");
+	if (spec->net == NET_HOST && state_is_open(&l->state))
+		return err_set(err, EPERM, "a daemon's boxes are not on the machine's network");
 	return 0;
 }
 
@@ -138,7 +141,7 @@ int server_on_template(struct launch *l, struct request *q, struct err *err)
 	if (r == 0)
 		r = spec_check_template(&spec, err);
 	if (r == 0)
-		r = check_dir(l, &spec, q->fd, err);
+		r = check_reach(l, &spec, q->fd, err);
 	if (r < 0)
 		return r;
 	preload = str_dup(str_of(spec.preload));

@@ -881,6 +881,18 @@ static void a_number_that_is_anothers_by_now_is_not_killed(void **state)
 	rig_start(r);
 }
 
+/* Nor are its boxes where the machine's sockets without a file are, which it may not reach either.
+ */
+static void a_launcher_of_a_daemon_gives_no_network(void **state)
+{
+	struct rig *r = need(state);
+	struct template_spec t = {
+		.id = PYTHON, .root = ROOT_HOST, .net = NET_HOST, .preload = ""
+	};
+
+	assert_int_equal(launcher_template_sync(r->launcher, &t, -1, &r->err), -EPERM);
+}
+
 /* usage: test_persist [root|nobody [KIND [PATTERN]]] */
 #define CASE(f) cmocka_unit_test_setup_teardown(f, open_rig, close_rig)
 
@@ -902,6 +914,7 @@ int main(int argc, char **argv)
 		CASE(a_second_launcher_is_refused),
 		CASE(a_directory_that_others_can_look_into_is_refused),
 		CASE(a_launcher_of_a_daemon_takes_no_directory),
+		CASE(a_launcher_of_a_daemon_gives_no_network),
 		CASE(a_number_that_is_anothers_by_now_is_not_killed),
 		CASE(a_launcher_without_a_directory_attaches_nothing),
 		CASE(a_record_of_what_is_no_box_is_not_believed),
