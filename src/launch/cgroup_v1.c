@@ -12,6 +12,8 @@
 #include "launch/cgroup_impl.h"
 #include "launch/cgroup_parse.h"
 
+#define SOCKETS_PART 4 /* of the memory limit: one part in so many, on top of it */
+
 static const struct {
 	const char *controller;
 	unsigned bit; /* what is missing without it */
@@ -207,6 +209,13 @@ static int join_late(struct cgroup *cg, enum hierarchy h, struct err *err)
 	return 0;
 }
 
+/* Buffers of sockets are counted apart from the rest, and not at all without a limit. A kernel that
+ * does not count them has no such file. */
+static void set_socket_memory(struct cgroup *cg, uint64_t bytes)
+{
+	(void)write_one(cg, HIER_MEMORY, "memory.kmem.tcp.limit_in_bytes", bytes / SOCKETS_PART);
+}
+
 /* The limit with swap may never be below the one without: which goes first depends on the way. */
 static int set_memory(struct cgroup *cg, uint64_t bytes, struct err *err)
 {
@@ -228,6 +237,7 @@ static int set_memory(struct cgroup *cg, uint64_t bytes, struct err *err)
 		if (r < 0)
 			return cgroup_memory_error(err, r, bytes, file);
 	}
+	set_socket_memory(cg, bytes);
 	cg->set.memory_bytes = bytes;
 	return 0;
 }

@@ -2,6 +2,7 @@
  * it is not the one who reports. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,7 +11,9 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -169,6 +172,25 @@ static int make_sockets(int fds[2])
 	return 0;
 }
 
+/* Two ends of a connection on loopback. */
+static int make_tcp(int fds[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int big = 4 << 20, door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	fds[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
+	(void)setsockopt(door, SOL_SOCKET, SO_RCVBUF, &big, sizeof(big));
+	if (bind(door, (struct sockaddr *)&a, n) < 0 || listen(door, 1) < 0 ||
+	    getsockname(door, (struct sockaddr *)&a, &n) < 0 ||
+	    connect(fds[1], (struct sockaddr *)&a, n) < 0)
+		return -1;
+	fds[0] = accept(door, NULL, NULL);
+	(void)close(door);
+	return fds[0] < 0 ? -1 : 0;
+}
+
 static int take_pipes(struct taken *t, uint64_t want)
 {
 	return many_fill(t, want, make_pipe);
@@ -177,6 +199,42 @@ static int take_pipes(struct taken *t, uint64_t want)
 static int take_sockets(struct taken *t, uint64_t want)
 {
 	return many_fill(t, want, make_sockets);
+}
+
+static int take_tcp(struct taken *t, uint64_t want)
+{
+	return many_fill(t, want, make_tcp);
+}
+
+/* An access control list with as many entries as there may be, for each of many files. */
+static int take_acls(struct taken *t, uint64_t want)
+{
+	static struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, rights;
+			uint32_t id;
+		} entries[8191];
+	} acl = { .version = 2 };
+	const size_t last = COUNT(acl.entries) - 1;
+	char path[64];
+
+	for (size_t i = 0; i <= last; i++) { /* owner, users, group, mask, others */
+		acl.entries[i].tag = i == 0          ? 0x01
+				     : i < last - 2  ? 0x02
+				     : i == last - 2 ? 0x04
+				     : i == last - 1 ? 0x10
+						     : 0x20;
+		acl.entries[i].id = acl.entries[i].tag == 0x02 ? (uint32_t)getuid() : UINT32_MAX;
+	}
+	for (unsigned i = 0; t->bytes < want; i++) {
+		(void)snprintf(path, sizeof(path), "/tmp/acl%u", i);
+		if (mknod(path, S_IFREG | 0600, 0) < 0 ||
+		    setxattr(path, "system.posix_acl_access", &acl, sizeof(acl), 0) < 0)
+			return errno;
+		t->bytes += sizeof(acl);
+	}
+	return 0;
 }
 
 /* One page of tables for each 2 MiB that is looked at; the page itself is the zero page. */
@@ -238,6 +296,7 @@ static const struct {
 	{ "memfd", take_memfd },     { "shm", take_shm },       { "tmp", take_tmp },
 	{ "sysv", take_sysv },       { "pipes", take_pipes },   { "sockets", take_sockets },
 	{ "tables", take_tables },   { "names", take_names },   { "negative", take_negative },
+	{ "tcp", take_tcp },         { "acls", take_acls },
 };
 
 static int report(const char *name, const struct taken *t, uint64_t want, int status)
