@@ -108,6 +108,8 @@ static size_t add_attr(struct details *d, size_t at, const char *proc, const cha
 	if (n == 1 || n + 1 > room)
 		return at;
 	len = getxattr(proc, name, d->attrs + at + n, room - n - 1);
+	if (len > 0 && d->attrs[at + n + (size_t)len - 1] == '\0')
+		len--; /* see value_size() */
 	if (len < 0 || memchr(d->attrs + at + n, '\0', (size_t)len) ||
 	    !utf8_is_valid(d->attrs + at + n, (size_t)len))
 		return at;
@@ -130,6 +132,14 @@ static void find_attrs(struct details *d, int fd, struct guest_entry *e)
 			e->attrs_len = add_attr(d, e->attrs_len, proc, p);
 }
 
+/* Not one that the filter takes for an access control list. */
+static size_t value_size(const char *value)
+{
+	size_t n = strlen(value);
+
+	return n > GUEST_ACL_BYTES && n % 8 == 4 ? n + 1 : n;
+}
+
 int details_set_attrs(int fd, const char *attrs, size_t len)
 {
 	char name[USER_SPACE_LEN + GUEST_ATTR_NAME_MAX + 1];
@@ -139,7 +149,7 @@ int details_set_attrs(int fd, const char *attrs, size_t len)
 	while (guest_attr_next(attrs, len, &at, &key, &value)) {
 		if (str_format(name, sizeof(name), "%s%s", USER_SPACE, key) < 0)
 			return -ENAMETOOLONG;
-		if (fsetxattr(fd, name, value, strlen(value), 0) < 0)
+		if (fsetxattr(fd, name, value, value_size(value), 0) < 0)
 			return -errno;
 	}
 	return 0;

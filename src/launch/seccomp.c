@@ -73,6 +73,8 @@ enum verdict {
 	V_FADVISE,
 	V_MEMFD,
 	V_SHMGET,
+	V_SETXATTR,
+	V_ACL,
 	V_COUNT
 };
 #define V_FIRST_BLOCK V_CLONE
@@ -110,6 +112,9 @@ static const struct {
 	{ "fadvise64", V_FADVISE },
 	{ "memfd_create", V_MEMFD },
 	{ "shmget", V_SHMGET },
+	{ "setxattr", V_SETXATTR },
+	{ "lsetxattr", V_SETXATTR },
+	{ "fsetxattr", V_SETXATTR },
 	/* As by a kernel that was built without filters: what everybody who uses them expects. */
 	{ "seccomp", V_EINVAL },
 	/* All file systems of the machine; it may return before anything is written. */
@@ -214,6 +219,12 @@ static const struct block blocks[V_COUNT] = {
 	[V_MMAP] = { .otherwise = V_ALLOW, TESTS(HAS(3, MAP_HUGETLB, V_ENOMEM)) },
 	[V_MEMFD] = { .otherwise = V_ALLOW, TESTS(HAS(1, MFD_HUGETLB, V_ENOMEM)) },
 	[V_SHMGET] = { .otherwise = V_ALLOW, TESTS(HAS(2, SHM_HUGETLB, V_ENOMEM)) },
+	/* A file in memory keeps its access control list outside all limits, 8191 entries of it.
+	 * Names cannot be looked at here; a list is known by its size, which is 4 bytes more than a
+	 * multiple of 8 and nothing else. What is longer is answered as by a file system without.
+	 */
+	[V_SETXATTR] = { .otherwise = V_ALLOW, TESTS({ 3, BPF_JEQ, 7, 4, V_ACL, false }) },
+	[V_ACL] = { .otherwise = V_EOPNOTSUPP, LIST(3, acl_sizes) },
 	[V_MADVISE] = { .otherwise = V_EINVAL, LIST(2, madvise_kinds) },
 	/* It would take files that all boxes and the machine share out of memory. Advice may be
 	 * passed over. */

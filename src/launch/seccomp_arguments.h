@@ -1,7 +1,8 @@
 /* The policy of arguments, as data: which requests of ioctl, prctl, fcntl, madvise and setsockopt
- * are let through. Private to seccomp.c. A request that is in no list is answered as by a kernel
- * that does not have it, so programs go on without; docs/decisions/0054 says what was left out and
- * why. Numbers without a name are newer than the oldest headers that we build with. */
+ * are let through, and which access control lists. Private to seccomp.c. A request that is in no
+ * list is answered as by a kernel that does not have it, so programs go on without;
+ * docs/decisions/0054 says what was left out and why. Numbers without a name are newer than the
+ * oldest headers that we build with. */
 #pragma once
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "launch/seccomp.h"
+#include "spec/guest.h"
 
 /* The lists are sorted, and refused when their spans overlap, by seccomp_sort(). */
 #define ONE(v)                               \
@@ -178,3 +180,7 @@ static const struct span udp_options[] = {
 	ONE(1),         /* UDP_CORK */
 	FROM(101, 103), /* UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX, UDP_SEGMENT */
 };
+
+/* Bytes of an access control list; so many entries take no more of the kernel's memory than a small
+ * part of what their file is charged with. */
+static const struct span acl_sizes[] = { FROM(0, GUEST_ACL_BYTES) };

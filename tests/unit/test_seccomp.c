@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "launch/seccomp.h"
+#include "spec/guest.h"
 
 #define ERRNO(e) (SECCOMP_RET_ERRNO | (e))
 #define ALLOW SECCOMP_RET_ALLOW
@@ -286,6 +287,34 @@ static void stocks_of_the_machine_are_out_of_reach(void **state)
 			 ALLOW);
 }
 
+static void no_access_control_list_is_long(void **state)
+{
+	static const char *const calls[] = { "setxattr", "lsetxattr", "fsetxattr" };
+	static const struct {
+		uint64_t size;
+		uint32_t verdict;
+	} rows[] = {
+		{ 0, ALLOW },
+		{ 44, ALLOW },
+		{ GUEST_ACL_BYTES, ALLOW },
+		{ 172, ERRNO(EOPNOTSUPP) },
+		{ 65532, ERRNO(EOPNOTSUPP) },
+		{ 168, ALLOW },
+		{ 4096, ALLOW },
+		{ 65536, ALLOW },
+	};
+	struct seccomp_filter f;
+
+	(void)state;
+	build(PROFILE_STANDARD, &f);
+	for (size_t c = 0; c < 3; c++)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			assert_int_equal(seccomp_verdict(&f, AUDIT_ARCH_X86_64,
+							 seccomp_syscall_resolve_name(calls[c]),
+							 (uint64_t[6]){ 0, 0, 0, rows[i].size }),
+					 rows[i].verdict);
+}
+
 static void the_high_profile_never_allows_more_than_the_standard_one(void **state)
 {
 	struct seccomp_filter a, b;
@@ -361,6 +390,7 @@ int main(void)
 		cmocka_unit_test(requests_in_no_list_look_as_if_the_kernel_had_none),
 		cmocka_unit_test(the_limit_of_cores_is_never_set_and_always_told),
 		cmocka_unit_test(stocks_of_the_machine_are_out_of_reach),
+		cmocka_unit_test(no_access_control_list_is_long),
 		cmocka_unit_test(the_high_profile_never_allows_more_than_the_standard_one),
 		cmocka_unit_test(the_high_profile_knows_no_internet),
 		cmocka_unit_test(a_list_whose_spans_overlap_or_have_no_end_is_none),

@@ -411,6 +411,12 @@ def test_attributes_of_others_are_no_metadata(envd, place):
     assert info(envd, f"{place}/a")["metadata"] == {"k": "v"}
 
 
+def test_metadata_of_any_length_is_kept(envd, place):
+    for length in range(160, 176):
+        put_with(envd, f"{place}/a", k="v" * length)
+        assert info(envd, f"{place}/a")["metadata"] == {"k": "v" * length}
+
+
 def test_the_limits_of_metadata_are_held(envd, place):
     put_with(envd, f"{place}/a", **{"k" * 246: "v"})
     put_with(envd, f"{place}/a", 400, **{"k" * 247: "v"})
