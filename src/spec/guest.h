@@ -213,8 +213,8 @@ enum guest_file_flag {
  * with its NUL, one pair behind the other. */
 #define GUEST_ATTRS_BYTES 8192u  /* of all pairs of a file */
 #define GUEST_ATTR_NAME_MAX 250u /* bytes of a name: what the kernel takes behind "user." */
-/* A longer value of 4 bytes more than a multiple of 8 is taken for an access control list and refused
- * in a box; holt-init writes the value of such an attribute with its NUL. */
+/* A longer value of 4 bytes more than a multiple of 8 is taken for an access control list and
+ * refused in a box; holt-init writes the value of such an attribute with its NUL. */
 #define GUEST_ACL_BYTES 164u
 
 #define GUEST_SEARCH_CPU_MS 10000 /* of processor time, for one search */
