@@ -15,6 +15,7 @@
 #include "api/call_trace.h"
 #include "api/cursor.h"
 #include "api/door.h"
+#include "api/open_calls.h"
 #include "api/recent.h"
 #include "auth/principal.h"
 #include "base/buf.h"
@@ -28,8 +29,6 @@ struct buckets;
 struct buf;
 struct jw;
 struct loop_timer;
-struct open_calls;
-struct open_owner;
 struct proxies;
 struct rate_limit;
 struct sandbox;
@@ -89,7 +88,7 @@ struct api_call {
 	struct call_trace trace;
 	char subject[64];          /* id of what it made; "": the path says what it is about */
 	struct open_owner *opened; /* open_calls.h: whose share it takes; NULL: nobody's */
-	bool is_opened_by_admin;
+	struct open_as opened_as;
 	int audit_place; /* while it is under way: 1 and its place; 0: none */
 	bool is_over;    /* its end is noted: what begins now would never end */
 };
@@ -143,10 +142,10 @@ void call_reply_empty(struct api_call *c); /* 204 */
 struct call_stream {
 	struct list node;
 	struct api *api;
-	const char *kind; /* "sse", "ws": for metrics; NULL while not begun */
+	const char *kind; /* "sse", "ws", "port": for metrics; NULL while not begun */
 	/* Ends it, now or soon, and no other stream. */
 	void (*cut)(struct call_stream *s);
-	char sandbox_id[64];
+	char sandbox_id[64]; /* "": it is not counted */
 	char key_id[ID_LEN + 1];
 	char bound_id[ID_LEN + 1]; /* of a token of one sandbox: ends with it; "" */
 	char owner[OWNER_MAX + 1];
@@ -158,6 +157,10 @@ bool call_stream_may_begin(struct api_call *c, const char *sandbox_id);
 /* The caller has filled in cut. 401, 429 */
 bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *kind,
 		       const char *sandbox_id);
+/* The same for what is not counted, such as a request to a port. One without a key is `owner`'s,
+ * and ends when that user is shut out. */
+void call_stream_watch(struct api_call *c, struct call_stream *s, const char *kind,
+		       const char *owner);
 void call_stream_end(struct call_stream *s); /* also one that was not begun */
 void call_streams_check(struct api *api);    /* cuts those whose key is not good any more */
 #define CALL_KEY_ENDED "the API key is not valid any more"

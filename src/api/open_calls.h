@@ -2,7 +2,8 @@
  * waits, streams (SSE, WebSocket, terminals, proxied ports, MCP), uploads and downloads alike. One
  * owner has a share of them; users who have many leave some to admins and to users who have few,
  * and everybody leaves some to health checks and to who is not known yet. Calls to a port without a
- * key are its sandbox's owner's. */
+ * key are its sandbox's owner's; those and the ones with a token of a sandbox leave some of the
+ * share to the owner's keys. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +11,10 @@
 struct api_call;
 struct open_calls; /* opaque */
 struct open_owner; /* opaque: one owner's */
+
+struct open_as { /* what it was counted as */
+	bool is_admin, is_visit;
+};
 
 /* conns_max: connections of the server, 0: no limit; owner_max: calls of one owner, the same. NULL
  * without memory. */
