@@ -379,16 +379,24 @@ bool call_stream_begin(struct api_call *c, struct call_stream *s, const char *ki
 {
 	if (!call_stream_may_begin(c, sandbox_id))
 		return false;
+	call_stream_watch(c, s, kind, c->who->owner);
+	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
+	return true;
+}
+
+void call_stream_watch(struct api_call *c, struct call_stream *s, const char *kind,
+		       const char *owner)
+{
+	bool has_key = c->who->owner[0] != '\0';
+
 	s->api = c->api;
 	s->kind = kind;
-	(void)str_copy(s->sandbox_id, sizeof(s->sandbox_id), sandbox_id);
 	(void)str_copy(s->key_id, sizeof(s->key_id), c->who->key_id);
 	(void)str_copy(s->bound_id, sizeof(s->bound_id), c->who->sandbox_id);
-	(void)str_copy(s->owner, sizeof(s->owner), c->who->owner);
-	s->expires_ms = c->who->expires_ms;
+	(void)str_copy(s->owner, sizeof(s->owner), has_key ? c->who->owner : owner);
+	s->expires_ms = has_key ? c->who->expires_ms : INT64_MAX;
 	list_push_back(&c->api->streams, &s->node);
 	metrics_add(c->api->deps.metrics, METRIC_STREAM_SUBSCRIBERS, LABELS(kind), 1);
-	return true;
 }
 
 void call_stream_end(struct call_stream *s)

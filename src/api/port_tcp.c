@@ -214,9 +214,11 @@ static void dial(struct api_call *c, struct sandbox *sb, const struct proxy_targ
 	p->call = c;
 	p->port = target->port;
 	p->base.cut = cut;
-	/* Without a key it is the port's token, or the port is open to all: closing it ends this.
-	 */
-	if (c->who->owner[0] != '\0' && !call_stream_begin(c, &p->base, "ws", info.id))
+	/* Without a key it is the port's token, or the port is open to all: closing it ends this,
+	 * and the end of its owner. */
+	if (c->who->owner[0] == '\0')
+		call_stream_watch(c, &p->base, "ws", info.owner);
+	else if (!call_stream_begin(c, &p->base, "ws", info.id))
 		return free(p);
 	if (port_dial(sb, target->port, &ops, p, &p->use, &err) == 0)
 		return http_on_gone(c->http, gone, p);

@@ -48,7 +48,7 @@ struct proxy {
 	struct lane *lane;     /* owned; NULL: none (any more) */
 	struct tunnel *tunnel; /* owned by its connection */
 	struct proxy_target target;
-	struct call_stream stream; /* of a tunnel that was opened with a key */
+	struct call_stream stream; /* it ends with its key, or its sandbox's owner */
 	struct span *span;         /* NULL: in no trace */
 	char sandbox_id[ID_LEN + 1];
 	const char *key; /* of a WebSocket, borrowed from the request; NULL: it is none */
@@ -167,22 +167,23 @@ static void tunnel_gone(void *user)
 
 static void cut(struct call_stream *s)
 {
-	struct proxy *p = LIST_ENTRY(s, struct proxy, stream);
-
-	tunnel_close(p->tunnel);
-	proxy_free(p, false);
+	bad_gateway(LIST_ENTRY(s, struct proxy, stream), 401, CALL_KEY_ENDED);
 }
 
-/* The key that opened it may end before it does. */
-static bool begin_stream(struct proxy *p)
+/* With a key a tunnel is one of its sandbox's streams. False: answered, and the proxy is gone. */
+static bool count_stream(struct proxy *p)
 {
 	struct api_call *c = p->call;
 
-	p->stream.cut = cut;
-	if (c->who->owner[0] == '\0' || call_stream_begin(c, &p->stream, "ws", p->sandbox_id))
+	if (c->who->owner[0] == '\0')
 		return true;
-	end_call(p);
-	return false;
+	http_on_gone(c->http, NULL, NULL); /* not to be touched any more once it is answered */
+	if (!call_stream_may_begin(c, p->sandbox_id)) {
+		proxy_free(p, false);
+		return false;
+	}
+	memcpy(p->stream.sandbox_id, p->sandbox_id, sizeof(p->sandbox_id));
+	return true;
 }
 
 static void on_switch(struct proxy *p, const struct http1_head *head)
@@ -192,7 +193,7 @@ static void on_switch(struct proxy *p, const struct http1_head *head)
 
 	if (!p->key)
 		return bad_gateway(p, 502, "it switched to a protocol that nobody asked for");
-	if (!begin_stream(p))
+	if (!count_stream(p))
 		return;
 	if (proxy_add_switch(c->http, p->key, head) < 0)
 		return bad_gateway(p, 502, "its answer to the WebSocket is not right");
@@ -402,7 +403,8 @@ static void begin(struct api_call *c, struct sandbox *sb, const struct proxy_tar
 	p->call = c;
 	p->target = *target;
 	p->key = proxy_websocket_key(c->http);
-	list_init(&p->stream.node);
+	p->stream.cut = cut;
+	call_stream_watch(c, &p->stream, "port", info.owner);
 	list_push_back(&all->all, &p->node);
 	http_on_gone(c->http, client_gone, p);
 	trace(p);

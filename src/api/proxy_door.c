@@ -13,6 +13,7 @@
 #include "api/routes.h"
 #include "auth/api_key.h"
 #include "auth/port_token.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -60,6 +61,9 @@ void proxy_wake(struct api_call *c, struct sandbox *sb, const struct port_info *
 	struct waking *w;
 
 	sandbox_info(sb, &info);
+	/* Nobody is let in on behalf of a user who is not. */
+	if (c->who->owner[0] == '\0' && !users_is_good(c->api->deps.users, info.owner))
+		return refuse(c);
 	if (!open_calls_begin(c, info.owner))
 		return;
 	sandbox_touch(sb);

@@ -12,6 +12,7 @@
 #include "auth/box_token.h"
 #include "auth/buckets.h"
 #include "auth/rate_limit.h"
+#include "auth/users.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -376,6 +377,11 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 	r = check_token(c, sb, err);
 	if (r < 0)
 		return r;
+	/* Good as long as the sandbox is there and its owner is let in, whichever key has made it.
+	 */
+	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_ENVD), ret);
+	if (!users_is_good(c->api->deps.users, ret->owner)) /* before anything is woken */
+		return err_set(err, EACCES, "the user is disabled");
 	if (!find_running(c, sandbox_id(sb))) {
 		if (sandbox_wakes(sb) && !c->has_woken)
 			wake(c, sb, again);
@@ -383,9 +389,6 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 			e2b_reply_gone(c);
 		return -EINPROGRESS;
 	}
-	/* Good as long as the sandbox is there and its owner is let in, whichever key has made it.
-	 */
-	box_auth_fill(sb, box_token_scopes(BOX_TOKEN_ENVD), ret);
 	recent_note(&c->api->signers, ret->sandbox_id);
 	return 0;
 }

@@ -584,6 +584,66 @@ def test_a_disabled_user_s_key_opens_no_port(named):
     named.api.delete(box.path).must(204)
 
 
+def refused(connection):
+    """Whether a request that was held is answered by a refusal."""
+    return connection.getresponse().status == 401
+
+
+def hold(reach):
+    """A request that the program does not answer."""
+    connection = reach.box.api.connect(60)
+    connection.request("GET", reach.prefix + "/hang", headers=reach.headers)
+    return connection
+
+
+def test_no_port_of_a_disabled_user_is_open(named):
+    """Neither by its token nor to all, and what was open ends."""
+    made = named.api.post("/keys", {"name": "x", "owner": "shut"}).must(201).json
+    box = serve(named.api.using(made["key"]).sandbox())
+    serve(box, 3001)
+    token, host = expose(box)["token"], host_of(box)
+    expose(box, 3001, public=True)
+    ways = [Reach(box, token=token), Reach(box, token=token, host=host), Reach(box, 3001), Reach(box, 3001, host=host_of(box, 3001))]
+    assert [way.ask().status for way in ways] == [200] * 4
+    held, ws = [hold(way) for way in ways], dial(ways[0])
+    ws.send("x")
+    assert ws.recv() == "x"
+    named.api.post("/users", {"name": "shut", "status": "disabled"}).must(201)
+    assert [way.ask().status for way in ways] == [401] * 4
+    assert all(refused(one) for one in held)
+    with pytest.raises((websocket.WebSocketException, OSError)):
+        ws.recv()
+    assert Reach(box, key=named.api.key).ask().status == 200
+    named.api.delete(box.path).must(204)
+
+
+def test_a_request_to_a_port_ends_with_its_key(api, box):
+    serve(box)
+    expose(box)
+    made = api.post("/keys", {"name": "port", "role": "admin"}).must(201).json
+    held = hold(Reach(box, key=made["key"]))
+    until(lambda: in_flight(api) > 1, what="the request inside")
+    api.delete(f"/keys/{made['id']}").must(204)
+    assert refused(held)
+
+
+def in_flight(api):
+    text = api.get("/metrics").must(200).body.decode()
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith('holt_stream_subscribers{kind="port"}')) + 1
+
+
+def test_one_websocket_too_many_is_refused_whatever_its_request_took(api, port):
+    """The request is over when it is refused: nothing of it is looked at behind that."""
+    query = "&".join(f"{i}=%41" for i in range(800))
+    sockets = [dial(port) for _ in range(64)]
+    for path in ("/ws", f"/ws/{'x' * 500}?{query}", f"/ws?{'%41' * 2000}=1", f"/ws/{'%41' * 2000}"):
+        with pytest.raises(websocket.WebSocketBadStatusException, match="429"):
+            dial(port, path)
+    for one in sockets:
+        one.close()
+    api.get("/user").must(200)
+
+
 def test_by_host_cookies_stay_with_their_host(named):
     answer = Reach(named, host=host_of(named), token=named.token).ask(path="/raw/cookies")
     assert answer.headers.get_all("Set-Cookie") == ["a=1; Path=/"]
