@@ -629,7 +629,7 @@ def test_a_request_to_a_port_ends_with_its_key(api, box):
 
 def in_flight(api):
     text = api.get("/metrics").must(200).body.decode()
-    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith('holt_stream_subscribers{kind="port"}')) + 1
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("holt_http_requests_in_flight"))
 
 
 def test_one_websocket_too_many_is_refused_whatever_its_request_took(api, port):
