@@ -121,8 +121,6 @@ void exchange_over(struct http_request *r)
 	}
 	c->since_ms = loop_now_ms(c->loop);
 	conn_set_low_water(c, OUT_HIGH);
-	if (arena_used(r->arena) > ARENA_KEEP)
-		arena_reset(r->arena);
 	if (r->close_after || c->server->draining)
 		conn_finish(c, r->is_bad || (!r->complete && r->head->body_length != 0));
 	else if (c->in.len > 0)
@@ -406,6 +404,9 @@ static void http_tick(struct conn *c, uint64_t now_ms)
 	struct http_request *r = request_of(c);
 	uint64_t waited = now_ms - c->since_ms;
 
+	/* Not when the answer ends: whoever gave it has what is there in his hands still. */
+	if (!r->active && arena_used(r->arena) > ARENA_KEEP)
+		arena_reset(r->arena);
 	if (!r->active && http1_is_idle(r->parser)) {
 		if (waited >= limits->idle_ms && conn_pending(c) == 0)
 			conn_close(c);
