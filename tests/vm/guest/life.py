@@ -73,7 +73,7 @@ def make_snapshot(api, facts, name):
 def make_volume(api, facts, name):
     api.post("/volumes", {"name": name, "size": "16Mi"}).must(201)
     box = api.sandbox(volumes=[{"name": name, "path": "/mnt/data"}])
-    assert box.run(f"echo -n {name} > /mnt/data/f && sync")["exitCode"] == 0
+    assert box.run(f"echo -n {name} > /mnt/data/f && sync /mnt/data/f")["exitCode"] == 0
     facts.add("volume", name)
     box.delete().must(204)
 
