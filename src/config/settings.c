@@ -87,8 +87,7 @@ static const struct setting table[] = {
 		    "machine's"),
 	ROW("egress_deny", "EGRESS_DENY", "egress-deny", LIST, egress_deny, .arg = "NETWORK,...",
 	    .standard = "",
-	    .help = "networks that sandboxes, webhooks and OAuth addresses that MCP servers name "
-		    "never reach: 192.0.2.0/24,2001:db8::/32"),
+	    .help = "networks that sandboxes, webhooks and OAuth never reach: 192.0.2.0/24"),
 	ROW("jwt_issuer", "JWT_ISSUER", "jwt-issuer", STRING, jwt_issuer, .arg = "URL",
 	    .help = "identity provider whose access tokens are accepted: their iss"),
 	ROW("jwt_audience", "JWT_AUDIENCE", "jwt-audience", STRING, jwt_audience, .arg = "NAME",
