@@ -83,7 +83,9 @@ static const char *tell_launcher(const struct sandboxes_stats *s)
 {
 	if (!s->is_ready)
 		return "not ready";
-	return s->builds->late > 0 ? "no box can be built at present" : "ok";
+	if (s->builds->late > 0)
+		return "no box can be built at present";
+	return s->builds->uncounted > 0 ? "file locks of boxes are not counted at present" : "ok";
 }
 
 static void answer(struct api_call *c, int store, bool with_version)

@@ -137,6 +137,7 @@ static struct box *new_box(struct launch *l, const struct record *rec)
 	b->flags = rec->box_flags;
 	b->start_ticks = rec->start_ticks;
 	list_init(&b->pool_link);
+	ending_turn_init(&b->turn);
 	list_init(&b->build_link);
 	if (rec->layers.count > 0 || rec->n_volumes > 0) {
 		b->disk = disk_of(rec);

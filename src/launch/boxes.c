@@ -20,6 +20,15 @@
 #include "launch/sysdirs.h"
 #include "launch/zygote.h"
 
+static void drop_turn(struct launch *l, struct box *b)
+{
+	bool was_late = b->turn.state == ENDING_LATE;
+
+	ending_done(&l->ending, &b->turn);
+	if (was_late)
+		builds_ends_late(l, l->ending.n_late);
+}
+
 struct box *boxes_free(struct launch *l, struct box *b)
 {
 	if (!b)
@@ -43,8 +52,7 @@ struct box *boxes_free(struct launch *l, struct box *b)
 	if (b->pid > 0 && b->pidfd < 0)
 		(void)map_remove(l->by_pid, (const char *)&b->pid, sizeof(b->pid));
 	list_remove(&b->pool_link);
-	if (b->is_killed)
-		ending_done(&l->ending);
+	drop_turn(l, b);
 	if (b->is_given_up) {
 		b->tmpl->stuck--;
 		builds_ended(l);
@@ -351,6 +359,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 	}
 	id_make(b->id);
 	list_init(&b->pool_link);
+	ending_turn_init(&b->turn);
 	list_init(&b->build_link);
 	r = disk_take(l, b, claim ? claim->disk : NULL, err);
 	if (r == 0)
@@ -421,7 +430,6 @@ static void withdraw(struct launch *l, struct box *b)
 
 static void kill_box(struct launch *l, struct box *b)
 {
-	b->is_killed = true;
 	if (b->pidfd >= 0) {
 		process_kill(b->pidfd);
 		thaw(b);
@@ -437,12 +445,24 @@ static void kill_box(struct launch *l, struct box *b)
 	thaw(b);
 }
 
+static void tell_late(struct launch *l, const struct box *b)
+{
+	char detail[PROCESS_DETAIL_MAX];
+
+	process_describe(l->proc_fd, b->pid, detail, sizeof(detail));
+	log_error("launch", "box %s has not ended after %d ms; process %d: %s", b->id,
+		  ENDING_SLOW_MS, (int)b->pid, detail);
+	builds_ends_late(l, l->ending.n_late);
+}
+
 void boxes_end_waiting(struct launch *l)
 {
-	struct list *node;
+	struct ending_turn *t;
 
-	while ((node = ending_next(&l->ending, clock_now_ms())))
-		kill_box(l, LIST_ENTRY(node, struct box, pool_link));
+	while ((t = ending_next_late(&l->ending, clock_now_ms())))
+		tell_late(l, LIST_ENTRY(t, struct box, turn));
+	while ((t = ending_next(&l->ending, clock_now_ms())))
+		kill_box(l, LIST_ENTRY(t, struct box, turn));
 }
 
 void boxes_destroy(struct launch *l, struct box *b)
@@ -450,7 +470,7 @@ void boxes_destroy(struct launch *l, struct box *b)
 	if (b->state == BOX_DYING)
 		return;
 	withdraw(l, b);
-	ending_add(&l->ending, &b->pool_link);
+	ending_add(&l->ending, &b->turn);
 	boxes_end_waiting(l);
 }
 

@@ -34,6 +34,9 @@ int builds_check(const struct launch *l, struct err *err)
 {
 	const struct builds *s = &l->builds;
 
+	if (locks_are_lost(l))
+		return err_set(err, EIO,
+			       "no box can be built at present: file locks cannot be counted");
 	if (s->state.late > 0)
 		return err_set(err, EIO, "no box can be built at present: %s", s->state.why);
 	if (s->state.stuck >= BUILDS_STUCK)
@@ -113,6 +116,25 @@ void builds_ended(struct launch *l)
 		l->builds.retry_ms = clock_now_ms(); /* what held them may be over */
 	if (!l->closing)
 		tell_state(l);
+}
+
+static void set_count(struct launch *l, uint32_t *at, uint32_t n)
+{
+	if (*at == n)
+		return;
+	*at = n;
+	if (!l->closing)
+		tell_state(l);
+}
+
+void builds_ends_late(struct launch *l, uint32_t n)
+{
+	set_count(l, &l->builds.state.ends_late, n);
+}
+
+void builds_uncounted(struct launch *l, uint32_t n)
+{
+	set_count(l, &l->builds.state.uncounted, n);
 }
 
 /* ---- one that is late ---- */

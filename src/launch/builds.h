@@ -43,6 +43,10 @@ void builds_worked(struct launch *l, const struct box *b);
 void builds_failed(struct launch *l, const struct template *t, bool has_own, const struct err *err);
 /* The process of one that was given up has ended. */
 void builds_ended(struct launch *l);
+/* So many boxes that are to end take too long to. */
+void builds_ends_late(struct launch *l, uint32_t n);
+/* File locks were not counted so many times in a row. */
+void builds_uncounted(struct launch *l, uint32_t n);
 /* How long the loop may wait, no longer than that; -1: for ever. */
 int builds_wait_ms(const struct launch *l, int wait_ms);
 /* Gives up what is late, asks the claims again that waited, and tries again when that is due. */

@@ -109,10 +109,10 @@ struct box {
 	bool has_own;          /* files that are not its template's */
 	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
 	bool was_whole;        /* when it was told to end: else not all its namespaces are there */
-	bool is_killed;        /* it counts among those that end */
+	struct ending_turn turn; /* among those that are to end */
 	bool is_given_up;      /* not built in time: dies, if its process can */
 	bool is_excused;       /* it was late, and had said something */
-	struct list pool_link; /* among those that wait: for a claim, or to be ended */
+	struct list pool_link; /* among those that wait for a claim */
 	struct list build_link;
 };
 
@@ -149,7 +149,7 @@ struct launch {
 	struct template templates[TEMPLATE_MAX + 1]; /* by id; the first: of adopted boxes */
 	struct map *by_pid, *by_id;                  /* of struct box, owned; by_pid: children */
 	struct locks locks;
-	struct ending ending;    /* of struct box, by pool_link */
+	struct ending ending;    /* of struct box, by turn */
 	struct zygotes *zygotes; /* owned: src/launch/zygote.c */
 	struct disk disk;
 	struct rooms rooms;
@@ -172,7 +172,7 @@ int boxes_create(struct launch *l, struct template *t, const struct limits *limi
 		 const struct claim *claim, struct err *err);
 void boxes_claim(struct launch *l, struct box *b, const struct claim *claim);
 void boxes_destroy(struct launch *l, struct box *b);
-/* Kills what waits for it, as far as ending.h lets it. */
+/* Kills what waits for it, as far as ending.h lets it, and tells of those that do not end. */
 void boxes_end_waiting(struct launch *l);
 /* One that is not built in time: whoever claims it is told b->err, and its process is killed. */
 void boxes_give_up(struct launch *l, struct box *b);

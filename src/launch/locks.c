@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -127,9 +128,72 @@ static void judge(const struct launch *l, struct lock_table *t)
 
 static void lose_reader(struct launch *l)
 {
-	launch_unwatch(l, l->locks.sock);
+	if (l->locks.sock >= 0)
+		launch_unwatch(l, l->locks.sock);
 	l->locks.sock = fd_close(l->locks.sock);
+	l->locks.reader = 0;
 	l->locks.is_asked = false;
+}
+
+static void *drop_table(struct lock_table *table)
+{
+	if (table)
+		(void)munmap(table, sizeof(*table));
+	return NULL;
+}
+
+/* Who looks after the machine is told; the next attempt is due as if this one had worked. */
+static void miss(struct launch *l, const char *why)
+{
+	log_warn("launch", "file locks are not counted: %s", why);
+	lose_reader(l);
+	builds_uncounted(l, ++l->locks.missed);
+}
+
+static void succeed(struct launch *l)
+{
+	if (l->locks.missed > 0)
+		log_info("launch", "file locks are counted again");
+	l->locks.missed = 0;
+	builds_uncounted(l, 0);
+}
+
+/* It may still write into the table when what holds it lets go: the next reader gets another. */
+static void give_up_reader(struct launch *l)
+{
+	struct locks *k = &l->locks;
+	char detail[PROCESS_DETAIL_MAX];
+
+	process_describe(l->proc_fd, k->reader, detail, sizeof(detail));
+	log_error("launch", "the reader of file locks has not answered in %u ms; process %d: %s",
+		  l->builds.limit_ms, (int)k->reader, detail);
+	if (k->reader > 0) {
+		(void)kill(k->reader, SIGKILL); /* not reaped, so the number is its own */
+		k->stuck[k->n_stuck++] = k->reader;
+	}
+	k->table = drop_table(k->table);
+	miss(l, "the reader does not answer");
+}
+
+bool locks_reaped(struct launch *l, pid_t pid)
+{
+	struct locks *k = &l->locks;
+
+	if (pid == k->reader) {
+		k->reader = 0; /* the end of its socket is seen to where that is read */
+		return true;
+	}
+	for (unsigned i = 0; i < k->n_stuck; i++)
+		if (k->stuck[i] == pid) {
+			k->stuck[i] = k->stuck[--k->n_stuck];
+			return true;
+		}
+	return false;
+}
+
+bool locks_are_lost(const struct launch *l)
+{
+	return l->locks.missed >= LOCKS_TRIES || l->locks.n_stuck == LOCKS_TRIES;
 }
 
 /* The time that it took is the pace of the next: no more than its share, whatever is in the list.
@@ -145,9 +209,12 @@ static void on_table(struct launch *l, struct source *self)
 		return;
 	k->next_ms = now + (wait > LOCKS_LOOK_MS ? wait : (uint64_t)LOCKS_LOOK_MS);
 	k->is_asked = false;
-	if (n != 1)
-		lose_reader(l);
-	else if (k->table->total > LOCKS_BOX_MAX && map_len(l->by_id) > 0)
+	if (n != 1) {
+		miss(l, "the reader has ended");
+		return;
+	}
+	succeed(l);
+	if (k->table->total > LOCKS_BOX_MAX && map_len(l->by_id) > 0)
 		judge(l, k->table);
 }
 
@@ -166,14 +233,13 @@ static int find_reader(struct launch *l, struct err *err)
 			return err_sys(err, errno, "table of file locks");
 		k->table = p;
 	}
-	r = k->sock = locks_start_reader(l, k->table, err);
+	r = k->sock = locks_start_reader(l, k->table, &k->reader, err);
 	k->source.ready = on_table;
 	if (r >= 0)
 		r = launch_watch(l, k->sock, &k->source, err);
 	return r;
 }
 
-/* When it fails, it is tried again as if it had been done. */
 static void ask(struct launch *l, uint64_t now)
 {
 	struct locks *k = &l->locks;
@@ -182,13 +248,12 @@ static void ask(struct launch *l, uint64_t now)
 	k->asked_ms = now;
 	k->next_ms = now + LOCKS_LOOK_MS;
 	if (find_reader(l, &err) < 0) {
-		log_warn("launch", "file locks are not counted: %s", err.text);
-		k->sock = fd_close(k->sock);
+		miss(l, err.text);
 		return;
 	}
 	k->is_asked = send(k->sock, "", 1, MSG_NOSIGNAL) == 1;
 	if (!k->is_asked)
-		lose_reader(l);
+		miss(l, "the reader has ended");
 }
 
 void locks_init(struct locks *k)
@@ -199,9 +264,21 @@ void locks_init(struct locks *k)
 void locks_done(struct locks *k)
 {
 	k->sock = fd_close(k->sock);
-	if (k->table)
-		(void)munmap(k->table, sizeof(*k->table));
-	k->table = NULL;
+	if (k->reader > 0)
+		(void)kill(k->reader, SIGKILL);
+	k->table = drop_table(k->table);
+}
+
+/* An answer that is there already is read first: we may have stood still ourselves. */
+static int wait_for_answer(struct launch *l, uint64_t now)
+{
+	uint64_t passed = now - l->locks.asked_ms;
+
+	if (passed < l->builds.limit_ms)
+		return (int)(l->builds.limit_ms - passed);
+	if (process_hear(l->locks.sock, 0) < 0)
+		give_up_reader(l);
+	return 0;
 }
 
 int locks_look(struct launch *l)
@@ -209,7 +286,9 @@ int locks_look(struct launch *l)
 	struct locks *k = &l->locks;
 	uint64_t now = clock_now_ms();
 
-	if (map_len(l->by_id) == 0 || k->is_asked)
+	if (k->is_asked)
+		return wait_for_answer(l, now);
+	if ((map_len(l->by_id) == 0 && k->missed == 0) || k->n_stuck == LOCKS_TRIES)
 		return -1;
 	if (k->next_ms == 0) /* a client that runs one command is not made to wait for this */
 		k->next_ms = now + LOCKS_LOOK_MS;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 	off_t from = 0;
 	char byte;
 
+	(void)prctl(PR_SET_NAME, LOCKS_READER);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* The launcher may be in a template's mounts, which must not live as long as we do. */
@@ -65,7 +67,8 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 	_exit(0);
 }
 
-int locks_start_reader(const struct launch *l, struct lock_table *table, struct err *err)
+int locks_start_reader(const struct launch *l, struct lock_table *table, pid_t *ret_pid,
+		       struct err *err)
 {
 	int pair[2];
 	pid_t pid;
@@ -80,5 +83,6 @@ int locks_start_reader(const struct launch *l, struct lock_table *table, struct 
 		(void)close(pair[0]);
 		return err_sys(err, errno, "reader of file locks");
 	}
+	*ret_pid = pid;
 	return pair[0];
 }

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "launch/locks_count.h"
 
 struct err;
 struct launch;
 
+#define LOCKS_READER "holt-locks" /* its name among the processes */
 #define LOCKS_MACHINE_MAX 16384 /* lines that are read */
 
 /* In memory that both processes have. */
@@ -19,5 +21,6 @@ struct lock_table {
 };
 
 /* A socket, to be closed by the caller, on which a byte asks for a look and a byte answers that the
- * table is filled. Its end ends the reader. */
-int locks_start_reader(const struct launch *l, struct lock_table *table, struct err *err);
+ * table is filled. Its end ends the reader, a child of ours. */
+int locks_start_reader(const struct launch *l, struct lock_table *table, pid_t *ret_pid,
+		       struct err *err);

@@ -77,7 +77,7 @@ static void reap(struct launch *l, struct source *self)
 		if (info.ssi_signo != SIGCHLD)
 			l->closing = true;
 	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
-		if (!zygote_reaped(l, pid) && !cell_reaped(l, pid))
+		if (!zygote_reaped(l, pid) && !cell_reaped(l, pid) && !locks_reaped(l, pid))
 			boxes_reaped(l, pid, status, &ru);
 }
 
@@ -356,7 +356,7 @@ static struct box *next_adopted(const struct launch *l)
 	MAP_FOREACH (l->by_id, it) {
 		struct box *b = it.value;
 
-		if (b->pidfd >= 0 && b->is_killed)
+		if (b->pidfd >= 0 && b->turn.state >= ENDING_UNDER_WAY)
 			return b;
 	}
 	return NULL;
@@ -396,10 +396,9 @@ static int wait_ms(const struct launch *l, bool busy, uint64_t idle_ms)
 		return 0;
 	if (idle_ms < CALM_MS)
 		return idle_ms < QUIET_MS ? QUIET_MS : CALM_MS;
-	return pool_is_active(l) || ending_is_waiting(&l->ending) || l->cooling_count > 0 ||
-			       l->rooms.left > 0
+	return pool_is_active(l) || l->cooling_count > 0 || l->rooms.left > 0
 		       ? POOL_TICK_MS
-		       : -1;
+		       : ending_wait_ms(&l->ending, clock_now_ms());
 }
 
 /* Of two times to wait; -1: for ever. */

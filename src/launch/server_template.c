@@ -211,6 +211,8 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 		t->stuck,         ""
 	};
 	memcpy(s.why, t->why, sizeof(s.why));
+	if (l->builds.state.uncounted > 0)
+		(void)str_copy(s.why, sizeof(s.why), "file locks are not counted at present");
 	if (l->builds.state.late > 0)
 		memcpy(s.why, l->builds.state.why, sizeof(s.why));
 	server_send(l, frame, launch_put_pool_state(frame, sizeof(frame), q->id, &s));

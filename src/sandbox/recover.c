@@ -467,6 +467,13 @@ void sandboxes_provider_ready(struct sandboxes *all, const struct provider *p,
 	list(all);
 }
 
+static void tell_gauges(struct sandboxes *all, const struct build_state *s)
+{
+	metrics_set(all->metrics, METRIC_BUILDS_STUCK, LABELS(), s->stuck);
+	metrics_set(all->metrics, METRIC_ENDS_LATE, LABELS(), s->ends_late);
+	metrics_set(all->metrics, METRIC_LOCKS_UNCOUNTED, LABELS(), s->uncounted);
+}
+
 void sandboxes_builds(struct sandboxes *all, const struct build_state *s)
 {
 	if (s->late > 0 && all->building.late == 0)
@@ -476,7 +483,11 @@ void sandboxes_builds(struct sandboxes *all, const struct build_state *s)
 	if (s->given_up > all->building.given_up)
 		metrics_add(all->metrics, METRIC_BUILDS_GIVEN_UP, LABELS(),
 			    (double)(s->given_up - all->building.given_up));
-	metrics_set(all->metrics, METRIC_BUILDS_STUCK, LABELS(), s->stuck);
+	if (s->uncounted > 0 && all->building.uncounted == 0)
+		log_error("sandbox", "file locks of boxes are not counted at present");
+	if (s->uncounted == 0 && all->building.uncounted > 0)
+		log_info("sandbox", "file locks of boxes are counted again");
+	tell_gauges(all, s);
 	all->building = *s;
 }
 
@@ -487,7 +498,7 @@ void sandboxes_provider_lost(struct sandboxes *all)
 	all->has_provider = false;
 	all->needs_list = false;
 	all->building = (struct build_state){ 0 }; /* the next one's are its own */
-	metrics_set(all->metrics, METRIC_BUILDS_STUCK, LABELS(), 0);
+	tell_gauges(all, &all->building);
 	if (!all->recovery.is_active)
 		return;
 	(void)err_set(&err, EPIPE, "the launcher is gone");

@@ -553,6 +553,8 @@ long launch_put_builds(void *data, size_t cap, uint32_t id, const struct build_s
 	wr_u32(&w, s->late);
 	wr_u32(&w, s->stuck);
 	wr_u64(&w, s->given_up);
+	wr_u32(&w, s->ends_late);
+	wr_u32(&w, s->uncounted);
 	wr_str(&w, s->why);
 	return wire_finish(&w);
 }
@@ -566,6 +568,8 @@ int launch_get_builds(struct rd *r, struct build_state *ret)
 	s.late = rd_u32(r);
 	s.stuck = rd_u32(r);
 	s.given_up = rd_u64(r);
+	s.ends_late = rd_u32(r);
+	s.uncounted = rd_u32(r);
 	why = rd_str(r);
 	n = rd_end(r);
 	if (n == 0)

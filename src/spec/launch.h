@@ -243,6 +243,8 @@ struct build_state {
 	uint32_t late;         /* given up since one was last finished; 0: boxes can be built */
 	uint32_t stuck;        /* processes of boxes that were given up and have not ended */
 	uint64_t given_up;     /* boxes that were not built in time, so far */
+	uint32_t ends_late;    /* boxes that were told to end and take too long to */
+	uint32_t uncounted;    /* times in a row that file locks were not counted; 0: they are */
 	char why[WHY_MAX + 1]; /* of the last one, for a person */
 };
 

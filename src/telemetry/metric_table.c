@@ -77,6 +77,11 @@ static const struct metric_def table[METRIC_COUNT] = {
 	[METRIC_BUILDS_STUCK] =
 		GAUGE("holt_box_builds_stuck",
 		      "Processes of boxes that were given up and have not ended.", NULL),
+	[METRIC_ENDS_LATE] = GAUGE("holt_box_ends_late",
+				   "Boxes that were told to end and take too long to.", NULL),
+	[METRIC_LOCKS_UNCOUNTED] =
+		GAUGE("holt_locks_uncounted",
+		      "Times in a row that file locks of boxes were not counted.", NULL),
 	[METRIC_DENIALS] = COUNTER("holt_denials_total", "Requests that were refused.", "reason"),
 	[METRIC_SIGNATURE_CHECKS] =
 		COUNTER("holt_signature_checks_total",

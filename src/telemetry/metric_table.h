@@ -31,6 +31,8 @@ enum metric {
 	METRIC_LAUNCHER_RESTARTS,
 	METRIC_BUILDS_GIVEN_UP,
 	METRIC_BUILDS_STUCK,
+	METRIC_ENDS_LATE,
+	METRIC_LOCKS_UNCOUNTED,
 	METRIC_DENIALS, /* reason: unauthenticated, forbidden, rate_limited, quota ... */
 	METRIC_SIGNATURE_CHECKS,
 	METRIC_SECURITY_EVENTS, /* kind: auth_failed, denied, oom ... */

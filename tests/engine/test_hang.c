@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "launch/locks.h"
 #include "launch/process.h"
 #include "provider/launcher.h"
 
@@ -160,6 +161,31 @@ static size_t children(const struct rig *r, bool is_init, pid_t ret[PIDS_MAX])
 	return n;
 }
 
+/* In one of our own groups: see open_freezer(). */
+static bool is_frozen(pid_t pid)
+{
+	char path[64], text[4096];
+
+	(void)str_format(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	return fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0 &&
+	       strstr(text, "/holt-hang.");
+}
+
+/* The process that counts file locks and is not held; 0: there is none. */
+static pid_t find_reader(const struct rig *r)
+{
+	pid_t pids[PIDS_MAX];
+	char path[64], name[32];
+
+	for (size_t i = children(r, false, pids); i > 0; i--) {
+		(void)str_format(path, sizeof(path), "/proc/%d/comm", (int)pids[i - 1]);
+		if (fd_read_file_at(AT_FDCWD, path, name, sizeof(name)) > 0 &&
+		    str_is(str_trim(str_of(name)), LOCKS_READER) && !is_frozen(pids[i - 1]))
+			return pids[i - 1];
+	}
+	return 0;
+}
+
 static int stop(void **state)
 {
 	static const char *const files[] = { "holt-launch", "holt-init", "root/bin/real-init",
@@ -212,7 +238,7 @@ static bool open_freezer(pid_t pid, char dir[64])
 {
 	char path[128], number[16];
 
-	(void)str_format(dir, 64, FREEZER "/holt-hang.%d", (int)getpid());
+	(void)str_format(dir, 64, FREEZER "/holt-hang.%d.%d", (int)getpid(), (int)pid);
 	if (access(FREEZER "/cgroup.procs", W_OK) < 0 || mkdir(dir, 0755) < 0)
 		return false;
 	(void)str_format(number, sizeof(number), "%d", (int)pid);
@@ -306,6 +332,69 @@ static void a_parked_process_that_does_not_answer_holds_nobody_up(void **state)
 	assert_int_equal(claim(r), 0);
 }
 
+/* A box that stays: while there is one, locks are counted. */
+static void keep_one(struct rig *r, struct launcher_box *ret)
+{
+	struct launch_spec spec = { .template_id = TEMPLATE, .flags = LAUNCH_COLD };
+
+	let_go(r);
+	if (launcher_claim_sync(r->launcher, &spec, ret, &r->err) < 0)
+		fail_msg("claim: %s", r->err.text);
+	UNTIL(r, find_reader(r) > 0);
+}
+
+static void a_reader_of_locks_that_does_not_answer_is_told_and_replaced(void **state)
+{
+	struct rig *r = *state;
+	const struct build_state *b = launcher_builds(r->launcher);
+	struct launcher_box box;
+	pid_t reader;
+
+	keep_one(r, &box);
+	reader = find_reader(r);
+	assert_int_equal(kill(reader, SIGSTOP), 0);
+	UNTIL(r, b->uncounted > 0);
+	assert_string_not_equal(look(r).why, "");
+	UNTIL(r, b->uncounted == 0);
+	assert_string_equal(look(r).why, "");
+	assert_int_not_equal(find_reader(r), reader);
+	assert_int_equal(launcher_destroy_sync(r->launcher, box.id, NULL, &r->err), 0);
+	launcher_box_done(&box);
+}
+
+/* They cannot be killed either: so many are made and no more, and nobody gets a box whose locks are
+ * not counted. */
+static void no_box_is_given_out_while_locks_cannot_be_counted(void **state)
+{
+	struct rig *r = *state;
+	const struct build_state *b = launcher_builds(r->launcher);
+	struct launcher_box box;
+	char freezers[LOCKS_TRIES][64];
+	pid_t reader;
+
+	keep_one(r, &box);
+	for (int i = 0; i < LOCKS_TRIES; i++) {
+		UNTIL(r, (reader = find_reader(r)) > 0); /* those that are frozen are none */
+		if (!open_freezer(reader, freezers[i])) {
+			print_message("skipped: needs root and a freezer of version 1\n");
+			skip();
+		}
+		set_freezer(freezers[i], "FROZEN");
+	}
+	UNTIL(r, claim(r) == -EIO);
+	assert_int_equal(find_reader(r), 0);
+	assert_non_null(strstr(r->err.text, "file locks cannot be counted"));
+	for (int i = 0; i < LOCKS_TRIES; i++)
+		set_freezer(freezers[i], "THAWED");
+	UNTIL(r, b->uncounted == 0);
+	for (int i = 0; i < LOCKS_TRIES; i++)
+		assert_int_equal(rmdir(freezers[i]), 0);
+	if (claim(r) < 0)
+		fail_msg("claim: %s", r->err.text);
+	assert_int_equal(launcher_destroy_sync(r->launcher, box.id, NULL, &r->err), 0);
+	launcher_box_done(&box);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +404,10 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(
 			a_parked_process_that_does_not_answer_holds_nobody_up, start, stop),
+		cmocka_unit_test_setup_teardown(
+			a_reader_of_locks_that_does_not_answer_is_told_and_replaced, start, stop),
+		cmocka_unit_test_setup_teardown(no_box_is_given_out_while_locks_cannot_be_counted,
+						start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
