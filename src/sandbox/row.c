@@ -114,6 +114,7 @@ int row_fill(const struct sandbox *sb, enum sandbox_state as, struct sandbox_row
 		.state = (uint8_t)state,
 		.level = sb->profile,
 		.is_live = state_is_live(state),
+		.is_kept = is_stopped, /* its files are on disk: it must be known what they are */
 		.flags = row_flags(sb),
 		.spec = buf_str(&ret_texts->spec),
 		.env = buf_str(&ret_texts->env),

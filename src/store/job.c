@@ -12,6 +12,7 @@
 static const struct job_type types[JOB_KIND_COUNT] = {
 	[JOB_PUT_KEY] = { &rows_keys, JOB_WRITE, true },
 	[JOB_PUT_SANDBOX] = { &rows_sandboxes, JOB_WRITE, false },
+	[JOB_KEEP_SANDBOX] = { &rows_sandboxes, JOB_WRITE, true },
 	[JOB_PUT_EXECUTION] = { &rows_executions, JOB_WRITE, false },
 	[JOB_PUT_META] = { &rows_meta, JOB_WRITE, true },
 	[JOB_PUT_OBJECT] = { &rows_objects, JOB_WRITE, true },

@@ -16,6 +16,7 @@ struct row_table;
 enum job_kind {
 	JOB_PUT_KEY,
 	JOB_PUT_SANDBOX,
+	JOB_KEEP_SANDBOX, /* the same, on disk */
 	JOB_PUT_EXECUTION,
 	JOB_PUT_META,
 	JOB_PUT_OBJECT,

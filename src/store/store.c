@@ -118,7 +118,7 @@ int store_delete_key(const struct store *st, const char *id, store_done_fn *cb, 
 int store_put_sandbox(const struct store *st, const struct sandbox_row *row, store_done_fn *cb,
 		      void *user)
 {
-	return put(st, JOB_PUT_SANDBOX, row, cb, user);
+	return put(st, row->is_kept ? JOB_KEEP_SANDBOX : JOB_PUT_SANDBOX, row, cb, user);
 }
 
 int store_delete_sandbox(const struct store *st, const char *id, store_done_fn *cb, void *user)

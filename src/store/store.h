@@ -65,6 +65,8 @@ struct sandbox_row {
 	int64_t expires_ms;   /* 0: never */
 	int64_t remaining_ms; /* of a paused one */
 	int64_t timeout_ms, idle_ms;
+	bool is_kept; /* no column: it outlives the machine, so it is on disk before it is called
+			 back */
 };
 
 struct execution_row {

@@ -221,6 +221,7 @@ int write_apply(struct db *c, const struct store_job *job)
 {
 	switch (job->kind) {
 	case JOB_PUT_SANDBOX:
+	case JOB_KEEP_SANDBOX:
 		return put_sandbox(c, job->row);
 	case JOB_PUT_EXECUTION:
 		return put_execution(c, job);

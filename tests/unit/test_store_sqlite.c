@@ -345,6 +345,12 @@ static void only_keys_and_named_texts_wait_for_the_disk(void **state)
 	before = atomic_load(&syncs);
 	assert_int_equal(store_rig_put_sandbox(&rig.st, &row), 0);
 	assert_int_equal(atomic_load(&syncs), before);
+	row.is_kept = true; /* its files outlive the machine */
+	assert_int_equal(store_rig_put_sandbox(&rig.st, &row), 0);
+	assert_true(atomic_load(&syncs) > before);
+	before = atomic_load(&syncs);
+	row.is_kept = false;
+	assert_int_equal(store_rig_put_sandbox(&rig.st, &row), 0);
 	assert_int_equal(store_flush(&rig.st), 0);
 	assert_true(atomic_load(&syncs) > before);
 	store_rig_end(&rig);
