@@ -57,6 +57,13 @@ static int loopback_up(void)
 	return ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
+/* Connections that linger are charged to no control group. Where the limit cannot be set (old
+ * kernels, without root), the kernel's own holds: 131072. */
+static void bound_lingering(const struct netns *n)
+{
+	(void)fd_write_file_at(n->proc_fd, "sys/net/ipv4/tcp_max_tw_buckets", NETNS_LINGERING_MAX);
+}
+
 static int current(struct netns *n)
 {
 	return openat(n->proc_fd, "thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -72,6 +79,8 @@ static int make_here(struct netns *n, struct err *err)
 {
 	int fd = -1, r = unshare(CLONE_NEWNET) < 0 ? -errno : loopback_up();
 
+	if (r == 0)
+		bound_lingering(n);
 	if (r == 0 && n->fresh.len == 0 && read_evidence(n, &n->fresh) < 0)
 		buf_clear(&n->fresh); /* then none is ever recycled */
 	if (r == 0)
@@ -95,8 +104,11 @@ static int make_apart(struct netns *n, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		(void)close(pair[0]);
-		if (unshare(CLONE_NEWNET) == 0 && loopback_up() == 0 &&
-		    send(pair[1], "n", 1, 0) == 1)
+		bool is_made = unshare(CLONE_NEWNET) == 0 && loopback_up() == 0;
+
+		if (is_made)
+			bound_lingering(n);
+		if (is_made && send(pair[1], "n", 1, 0) == 1)
 			(void)recv(pair[1], &word, 1, 0); /* until it has been opened */
 		_exit(0);
 	}

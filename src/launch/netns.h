@@ -10,6 +10,8 @@
 struct err;
 
 #define NETNS_STOCK_MAX 256
+#define NETNS_LINGERING_MAX \
+	"4096" /* connections in TIME-WAIT, about 1 MiB of the kernel's memory */
 
 struct netns {
 	int proc_fd;     /* borrowed: the machine's /proc */

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "launch/box.h"
 #include "launch/mounts.h"
+#include "launch/netns.h"
 #include "launch/zygote.h"
 #include "spec/guest.h"
 #include "spec/warm.h"
@@ -51,6 +52,13 @@ static int loopback_up(void)
 	return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
+/* As launch/netns.c does it for all others; where it cannot be set, the kernel's limit holds. */
+static void bound_lingering(void)
+{
+	(void)fd_write_file_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_max_tw_buckets",
+			       NETNS_LINGERING_MAX);
+}
+
 static int limit_watches(struct err *err)
 {
 	_close_ int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -76,6 +84,8 @@ static int make_namespaces(struct job *j, struct err *err)
 		return r;
 	if (unshare(flags | (has_net ? CLONE_NEWNET : 0)) < 0)
 		return err_sys(err, errno, "namespaces");
+	if (has_net)
+		bound_lingering();
 	r = has_net ? loopback_up() : 0;
 	return r < 0 ? err_sys(err, r, "loopback device") : 0;
 }

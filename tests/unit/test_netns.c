@@ -56,6 +56,20 @@ static void loop_a_packet(void)
 	(void)close(fd);
 }
 
+/* Connections that linger are charged to nobody: each namespace has its own limit of them. */
+static void bound_lingering(struct netns *n)
+{
+	char text[32] = { 0 };
+	int fd = netns_take(n, NULL), file;
+
+	CHECK(fd >= 0 && setns(fd, CLONE_NEWNET) == 0);
+	file = open("/proc/sys/net/ipv4/tcp_max_tw_buckets", O_RDONLY | O_CLOEXEC);
+	CHECK(file >= 0 && read(file, text, sizeof(text) - 1) > 0);
+	CHECK(strcmp(text, NETNS_LINGERING_MAX "\n") == 0);
+	(void)close(file);
+	(void)close(fd);
+}
+
 static void recycle_untouched(struct netns *n)
 {
 	int fd = netns_take(n, NULL);
@@ -122,9 +136,16 @@ static void the_stock_is_filled_to_what_is_wanted(void **state)
 	in_child(stop_at_want);
 }
 
+static void connections_that_linger_are_bounded(void **state)
+{
+	(void)state;
+	in_child(bound_lingering);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(connections_that_linger_are_bounded),
 		cmocka_unit_test(an_untouched_namespace_is_used_again),
 		cmocka_unit_test(one_packet_is_enough_to_drop_a_namespace),
 		cmocka_unit_test(an_attempt_without_a_route_is_enough_too),
