@@ -433,6 +433,7 @@ static int open_sandboxes(struct app *a, struct err *err)
 			      .output_keep = (size_t)c->output_keep_bytes,
 			      .output_max = c->max_output_bytes,
 			      .retention_ms = c->retention_ms,
+			      .silence_ms = c->launcher_timeout_ms,
 			      .limits = c->limits,
 			      .limits_max = c->limits_max,
 			      .commit.v = { [QUOTA_CPU] = c->commit_cpu_milli,

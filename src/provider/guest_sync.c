@@ -1,11 +1,14 @@
 /* The blocking forms: each drives one operation to its end with poll(). */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "provider/guest_client.h"
+
+#define SILENCE_MS 60000 /* of a box that is to do something for us */
 
 /* What the callbacks of one blocking call collect. */
 struct wait {
@@ -131,15 +134,16 @@ static void feed_some(struct guest_client *g, uint32_t id, struct feed *f)
 		f->open = false;
 }
 
+/* silence_ms: how long the box may say nothing; -1: for ever, as a program may. */
 static int drive(struct guest_client *g, uint32_t id, struct wait *w, struct feed *f,
-		 struct err *err)
+		 int silence_ms, struct err *err)
 {
 	while (!w->ended) {
 		int e;
 
 		if (f->left > 0 || f->open)
 			feed_some(g, id, f);
-		e = turn(g, -1);
+		e = turn(g, silence_ms);
 		if (e < 0) {
 			guest_forget(g, id);
 			return err_sys(err, e, "wait for the box");
@@ -154,6 +158,14 @@ void guest_result_done(struct guest_result *r)
 	buf_done(&r->err);
 }
 
+/* One with an end of its own is over by then, and the box has said so. */
+static int exec_silence_ms(const struct guest_exec *e)
+{
+	uint64_t ms = (uint64_t)e->timeout_ms + e->grace_ms + SILENCE_MS;
+
+	return e->timeout_ms == 0 || ms > INT_MAX ? -1 : (int)ms;
+}
+
 int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const void *in,
 		    size_t in_len, struct guest_result *ret, struct err *err)
 {
@@ -165,7 +177,7 @@ int guest_exec_sync(struct guest_client *g, const struct guest_exec *e, const vo
 
 	if (r < 0)
 		return r;
-	r = drive(g, id, &w, &f, err);
+	r = drive(g, id, &w, &f, exec_silence_ms(e), err);
 	if (r == 0 && (e->flags & EXEC_KEEP))
 		(void)guest_ack(g, id); /* a lost connection is the next call's business */
 	if (r == 0 && (result.out.failed || result.err.failed))
@@ -188,7 +200,7 @@ int guest_read_sync(struct guest_client *g, const char *path, struct buf *ret, s
 
 	if (r < 0)
 		return r;
-	r = drive(g, id, &w, &none, err);
+	r = drive(g, id, &w, &none, SILENCE_MS, err);
 	if (r == 0 && ret->failed)
 		return err_set(err, E2BIG, "'%.100s' is larger than its buffer may grow", path);
 	return r;
@@ -210,7 +222,7 @@ int guest_write_sync(struct guest_client *g, const char *path, const void *data,
 
 	if (r < 0)
 		return r;
-	return drive(g, id, &w, &feed, err);
+	return drive(g, id, &w, &feed, SILENCE_MS, err);
 }
 
 int guest_file_sync(struct guest_client *g, const struct guest_file *f,
@@ -223,7 +235,7 @@ int guest_file_sync(struct guest_client *g, const struct guest_file *f,
 
 	if (r < 0)
 		return r;
-	return drive(g, id, &w, &none, err);
+	return drive(g, id, &w, &none, SILENCE_MS, err);
 }
 
 int guest_ping_sync(struct guest_client *g, int timeout_ms)

@@ -98,7 +98,8 @@ void launcher_flush(struct launcher *l);
 bool launcher_pop_death(struct launcher *l, struct death *ret);
 /* No answer comes any more: every request gets its failure, oldest first. Returns the code. */
 int launcher_end(struct launcher *l, int code, const char *text);
-#define LAUNCHER_BURY_MS 30000 /* for a launcher to clear its boxes away */
+#define LAUNCHER_BUILD_MS 30000 /* for a box to be built, unless the options say otherwise */
+#define LAUNCHER_BURY_MS 30000  /* for a launcher to clear its boxes away */
 /* Waits for a child that is to end; kills it when it does not. Another's is not waited for. */
 void launcher_bury(pid_t pid, int patience_ms);
 /* Greets: the answer is in l->info. */

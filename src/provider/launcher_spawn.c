@@ -249,5 +249,9 @@ int launcher_start(const struct launcher_options *o, struct launcher **ret, stru
 	pid_t pid = 0;
 
 	e = launcher_spawn(o, &sock, &pid, err);
-	return e < 0 ? e : launcher_connect(sock, pid, ret, err);
+	if (e == 0)
+		e = launcher_connect(sock, pid, ret, err);
+	if (e == 0)
+		launcher_set_patience(*ret, 2 * (o->build_ms ? o->build_ms : LAUNCHER_BUILD_MS));
+	return e;
 }

@@ -1,13 +1,17 @@
 #include "sandbox/files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "provider/guest_client.h"
 #include "sandbox/registry.h"
 #include "spec/wire.h"
 #include "telemetry/trace.h"
+
+#define FILE_WORKS 20 /* times as long for one whose box answers otherwise */
 
 struct file_op {
 	struct list node;   /* in sandbox.file_ops, or in .file_waits */
@@ -15,9 +19,12 @@ struct file_op {
 	uint32_t id;        /* 0: it waits */
 	void *frame;        /* owned: what is to be asked; NULL: it has been */
 	size_t frame_len;
-	bool is_held, has_eof; /* while it waits: what was said meanwhile */
+	bool is_held, has_eof; /* what was said to it, also while it waits */
 	bool is_watch;
-	bool is_look; /* at what the sandbox does: no use of it */
+	bool is_look;   /* at what the sandbox does: no use of it */
+	bool is_taking; /* it waits for bytes of the caller's, who has sent all that it took */
+	bool is_armed;
+	uint64_t moved_ms; /* when it last said something, or was last the caller's turn */
 	enum guest_file_op kind;
 	struct span *span; /* NULL: in no trace */
 	struct file_ops ops;
@@ -25,6 +32,11 @@ struct file_op {
 };
 
 static void begin_waiting(struct later *l, bool is_over);
+
+static void moved(struct file_op *op)
+{
+	op->moved_ms = now_ms(op->sb->all);
+}
 
 static void op_end(struct file_op *op)
 {
@@ -50,6 +62,7 @@ static void on_entry(void *user, const struct guest_entry *entry)
 {
 	struct file_op *op = user;
 
+	moved(op);
 	if (op->ops.entry)
 		op->ops.entry(op->user, entry);
 }
@@ -58,6 +71,7 @@ static void on_found(void *user, const struct guest_found *found)
 {
 	struct file_op *op = user;
 
+	moved(op);
 	if (op->ops.found)
 		op->ops.found(op->user, found);
 }
@@ -66,6 +80,7 @@ static void on_data(void *user, const void *data, size_t n)
 {
 	struct file_op *op = user;
 
+	moved(op);
 	if (op->ops.data)
 		op->ops.data(op->user, data, n);
 }
@@ -75,6 +90,8 @@ static void on_taken(void *user, uint64_t bytes)
 	struct file_op *op = user;
 
 	(void)bytes;
+	moved(op);
+	op->is_taking = !op->has_eof;
 	if (op->ops.room)
 		op->ops.room(op->user);
 }
@@ -94,6 +111,7 @@ static void on_done(void *user, uint64_t count)
 	void *to = op->user;
 
 	if (op->is_watch) {
+		op->is_armed = true;
 		if (ops.armed)
 			ops.armed(to);
 		return;
@@ -140,6 +158,9 @@ static int begin(struct file_op *op, const struct guest_file *f, struct err *err
 		return r;
 	list_push_back(&sb->file_ops, &op->node);
 	sb->n_file_ops++;
+	moved(op);
+	op->is_taking = !op->has_eof && (f->op == FILE_WRITE || f->op == FILE_TAR_PUT);
+	tick_need(sb->all);
 	if (op->is_held)
 		guest_hold(sb->guest, op->id, true);
 	if (op->has_eof)
@@ -283,6 +304,9 @@ ssize_t file_send(struct file_op *op, const void *data, size_t n)
 		return 0;
 	}
 	r = guest_data(op->sb->guest, op->id, data, n);
+	op->has_eof = op->has_eof || (n == 0 && r >= 0);
+	op->is_taking = n > 0 && r == (ssize_t)n;
+	moved(op);
 	link_kick(op->sb);
 	return r;
 }
@@ -290,6 +314,7 @@ ssize_t file_send(struct file_op *op, const void *data, size_t n)
 void file_hold(struct file_op *op, bool hold)
 {
 	op->is_held = hold;
+	moved(op);
 	if (op->frame)
 		return;
 	guest_hold(op->sb->guest, op->id, hold);
@@ -306,6 +331,90 @@ void file_cancel(struct file_op *op)
 		link_kick(op->sb);
 	}
 	op_end(op);
+}
+
+/* Is it the box's turn? A box that stands still has none, and a watch may be silent for ever. */
+static bool is_due(const struct file_op *op)
+{
+	return op->sb->state == SANDBOX_RUNNING && !op->is_held && !op->is_taking && !op->is_armed;
+}
+
+/* Whether a box that is silent lives at all: it answers this, whatever it is busy with. */
+static void ask_for_life(struct sandbox *sb, uint64_t now)
+{
+	static const struct guest_callbacks none = { 0 };
+	uint32_t id;
+
+	if (now - sb->pinged_ms < sb->all->settings.silence_ms / 2)
+		return;
+	sb->pinged_ms = now;
+	if (guest_ping(sb->guest, &none, NULL, &id, NULL) == 0)
+		link_kick(sb);
+}
+
+/* One that has shown no progress for too long; NULL. */
+static struct file_op *find_late(struct sandbox *sb, uint64_t now)
+{
+	uint64_t limit = sb->all->settings.silence_ms;
+
+	LIST_FOREACH (&sb->file_ops, op, struct file_op, node) {
+		if (!is_due(op)) {
+			op->moved_ms = now;
+			continue;
+		}
+		if (now - op->moved_ms >= limit / 2)
+			ask_for_life(sb, now);
+		if (now - op->moved_ms >= limit * FILE_WORKS ||
+		    (now - op->moved_ms >= limit && now - sb->heard_ms >= limit))
+			return op;
+	}
+	return NULL;
+}
+
+static void expire(struct sandbox *sb, uint64_t now)
+{
+	struct file_op *op;
+
+	while (sb->guest && (op = find_late(sb, now))) {
+		log_warn("sandbox",
+			 "%s: a file operation is given up: no progress in %" PRIu64 " ms", sb->id,
+			 now - op->moved_ms);
+		(void)guest_cancel(sb->guest, op->id);
+		guest_forget(sb->guest, op->id);
+		link_kick(sb);
+		fail(op, ETIMEDOUT, "the sandbox has made no progress with this for too long");
+	}
+}
+
+/* The next sandbox with operations under way, behind that one. */
+static struct sandbox *next_busy(struct sandboxes *all, const struct sandbox *behind)
+{
+	bool is_behind = behind == NULL;
+
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
+		if (is_behind && sb->n_file_ops > 0)
+			return sb;
+		is_behind = is_behind || sb == behind;
+	}
+	return NULL;
+}
+
+bool files_expire(struct sandboxes *all)
+{
+	uint64_t now = now_ms(all);
+	struct sandbox *sb = next_busy(all, NULL);
+	bool is_more = sb != NULL;
+
+	while (sb) {
+		struct sandbox *next;
+
+		(void)sandbox_ref(sb); /* who is told of a failure may let go of it */
+		expire(sb, now);
+		next = next_busy(all, sb);
+		sandbox_unref(sb);
+		sb = next;
+	}
+	return is_more;
 }
 
 void files_fail(struct sandbox *sb, const char *why)

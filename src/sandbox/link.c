@@ -38,7 +38,8 @@ static void on_io(void *user, unsigned events)
 	struct sandbox *sb = sandbox_ref(user);
 	int r = guest_dispatch(sb->guest);
 
-	(void)events;
+	if (events & LOOP_READ)
+		sb->heard_ms = now_ms(sb->all);
 	if (r < 0)
 		lose(sb, r);
 	else if (sb->has_cut)

@@ -154,6 +154,7 @@ void tick_run(struct sandboxes *all)
 	is_more = record_retry(all);
 	is_more = executions_retry(all) || is_more;
 	is_more = ask_expire(all) || is_more;
+	is_more = files_expire(all) || is_more;
 	is_more = retry_stuck(all) || is_more;
 	is_more = recover_retry(all) || is_more;
 	recover_check(all);

@@ -324,6 +324,8 @@ static struct sandboxes *alloc_registry(const struct sandboxes_deps *deps)
 	all->events = deps->events;
 	all->tracer = deps->tracer;
 	all->settings = deps->settings;
+	if (all->settings.silence_ms == 0)
+		all->settings.silence_ms = SILENCE_MS;
 	all->clock = deps->clock ? *deps->clock
 				 : (struct sandbox_clock){ real_now_ms, real_wall_ms, NULL };
 	list_init(&all->pools_later.node);

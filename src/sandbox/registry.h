@@ -45,6 +45,7 @@ struct span;
 #define SANDBOX_WATCHES_MAX 24u     /* of those at once, what has no end of its own */
 #define PROVIDER_PATIENCE_MS 10000u
 #define GUEST_PATIENCE_MS 10000u /* how long recovery waits for boxes to answer */
+#define SILENCE_MS 30000u        /* see sandbox_settings */
 #define TICK_MS 1000u            /* between two tries of what has failed */
 #define SWEEP_MS 60000u          /* between two looks for boxes that nobody knows */
 
@@ -244,7 +245,8 @@ struct sandbox {
 	struct list file_waits; /* owned: not begun, the oldest first */
 	struct later file_turn; /* self-linked unless some of those are to begin */
 	size_t n_file_ops, n_file_waits, n_file_watches;
-	struct list watchers; /* owned */
+	uint64_t heard_ms, pinged_ms; /* when its box last said something, and was last asked to */
+	struct list watchers;         /* owned */
 	size_t n_watchers;
 	size_t n_watches;      /* of those, what goes on: no use of the sandbox by itself */
 	struct list ports;     /* owned struct exposure */
@@ -376,6 +378,8 @@ void contexts_resume(struct sandbox *sb);
 /* ---- files ---- */
 
 void files_fail(struct sandbox *sb, const char *why);
+/* Operations whose box has been silent for too long fail. Are there any under way? */
+bool files_expire(struct sandboxes *all);
 void files_drop(struct sandbox *sb); /* without a word */
 void watchers_drop(struct sandbox *sb);
 

@@ -39,10 +39,11 @@ struct sandbox_settings { /* from the configuration */
 	uint64_t timeout_ms, timeout_max_ms; /* time to live: default and most */
 	uint64_t idle_ms;                    /* 0: none */
 	uint64_t exec_timeout_ms, exec_timeout_max_ms;
-	size_t output_keep;       /* of one execution */
-	uint64_t output_max;      /* of all that have not been recorded, together */
-	uint64_t retention_ms;    /* how long what has ended is remembered */
-	struct limits limits;     /* of every template: what a sandbox gets that asks for nothing */
+	size_t output_keep;    /* of one execution */
+	uint64_t output_max;   /* of all that have not been recorded, together */
+	uint64_t retention_ms; /* how long what has ended is remembered */
+	uint64_t silence_ms;   /* of a box that is asked for files: then it is given up; 0: 30 s */
+	struct limits limits;  /* of every template: what a sandbox gets that asks for nothing */
 	struct limits limits_max; /* the most of one sandbox; 0: as much as can be said */
 	struct quota commit;      /* capacity.h: memory, processors and processes; 0: no limit */
 	uint64_t reserve_bytes;   /* memory that the machine keeps */

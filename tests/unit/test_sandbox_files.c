@@ -263,6 +263,93 @@ static void operations_fail_with_the_boxs_error_and_with_its_end(void **state)
 	rig_close(&rig);
 }
 
+#define SILENCE_S (SILENCE_MS / 1000)
+
+static void an_operation_that_a_box_is_silent_about_has_an_end(void **state)
+{
+	struct sandbox_rig rig;
+	struct seen s = { 0 };
+	struct file_op *op;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	(void)begin(&rig, sb, FILE_READ, &s, &op);
+	rig_tick(&rig, SILENCE_S - 2);
+	assert_int_equal(s.fails, 0);
+	rig_tick(&rig, 4);
+	assert_int_equal(s.fails, 1);
+	assert_int_equal(s.err.code, ETIMEDOUT);
+	/* A write is the box's turn from its end on. */
+	sb = rig_create(&rig, "");
+	(void)begin(&rig, sb, FILE_WRITE, &s, &op);
+	rig_tick(&rig, 3 * SILENCE_S);
+	assert_int_equal(s.fails, 1);
+	assert_true(file_send(op, NULL, 0) >= 0);
+	rig_tick(&rig, SILENCE_S + 2);
+	assert_int_equal(s.fails, 2);
+	rig_close(&rig);
+}
+
+static void an_operation_that_goes_on_is_not_cut(void **state)
+{
+	struct sandbox_rig rig;
+	struct seen s = { 0 };
+	struct file_op *op;
+	struct sandbox *sb;
+	struct fake_box *box;
+	uint32_t id;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	box = rig_box(&rig, sb->id);
+	id = begin(&rig, sb, FILE_READ, &s, &op);
+	for (int i = 0; i < 5; i++) { /* slow, but it moves */
+		rig_tick(&rig, SILENCE_S - 2);
+		say_data(box, id, 10);
+		rig_run(&rig);
+	}
+	file_hold(op, true); /* its client takes nothing */
+	rig_tick(&rig, 3 * SILENCE_S);
+	file_hold(op, false);
+	assert_int_equal(s.fails, 0);
+	say_u64(box, G_DONE, id, 0);
+	rig_run(&rig);
+	assert_int_equal(s.dones, 1);
+	rig_close(&rig);
+}
+
+/* To remove a large tree takes its time, and says nothing meanwhile: but the box itself answers. */
+static void an_operation_of_a_box_that_answers_has_longer(void **state)
+{
+	struct sandbox_rig rig;
+	struct seen s = { 0 };
+	struct file_op *op;
+	struct sandbox *sb;
+	struct fake_box *box;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	box = rig_box(&rig, sb->id);
+	(void)begin(&rig, sb, FILE_REMOVE, &s, &op);
+	for (int i = 0; i < 6; i++) {
+		uint8_t frame[64];
+		uint32_t ping;
+
+		rig_tick(&rig, SILENCE_S / 2 + 2);
+		ping = rig_expect(&rig, box, G_PING, NULL);
+		rig_say(box, frame, guest_put_raw(frame, sizeof(frame), G_PONG, ping, NULL, 0));
+		rig_run(&rig);
+	}
+	assert_int_equal(s.fails, 0);
+	rig_tick(&rig, SILENCE_S * 2);
+	assert_int_equal(s.fails, 1);
+	rig_close(&rig);
+}
+
 /* A sandbox with as many operations under way as there may be. */
 static struct sandbox *fill(struct sandbox_rig *rig, struct seen *s, struct file_op **many,
 			    uint32_t *ret_id)
@@ -427,6 +514,9 @@ int main(void)
 		cmocka_unit_test(a_watch_is_armed_sees_events_and_ends_only_when_cancelled),
 		cmocka_unit_test(an_operation_may_be_cancelled_from_its_own_data),
 		cmocka_unit_test(operations_fail_with_the_boxs_error_and_with_its_end),
+		cmocka_unit_test(an_operation_that_a_box_is_silent_about_has_an_end),
+		cmocka_unit_test(an_operation_that_goes_on_is_not_cut),
+		cmocka_unit_test(an_operation_of_a_box_that_answers_has_longer),
 		cmocka_unit_test(what_finds_no_room_waits_for_its_turn),
 		cmocka_unit_test(what_is_said_to_one_that_waits_is_said_in_its_turn),
 		cmocka_unit_test(those_that_wait_end_with_their_box),
