@@ -1,7 +1,7 @@
 /* How many boxes end at a time. With a box the kernel frees its system call filters, its mounts and
  * its namespaces, in work queues of the whole machine; thousands at once have hung kernels. So no
- * more than ENDING_MAX are under way, and the next begins when one of them has ended. One that takes
- * too long is late: it holds up nobody any more, but is counted until it has ended. */
+ * more than ENDING_MAX are under way, and the next begins when one of them has ended. One that
+ * takes too long is late: it holds up nobody any more, but is counted until it has ended. */
 #pragma once
 
 #include <stdbool.h>

@@ -110,9 +110,9 @@ struct box {
 	char why[WHY_MAX + 1]; /* what it should have preloaded is not there; "": all is */
 	bool was_whole;        /* when it was told to end: else not all its namespaces are there */
 	struct ending_turn turn; /* among those that are to end */
-	bool is_given_up;      /* not built in time: dies, if its process can */
-	bool is_excused;       /* it was late, and had said something */
-	struct list pool_link; /* among those that wait for a claim */
+	bool is_given_up;        /* not built in time: dies, if its process can */
+	bool is_excused;         /* it was late, and had said something */
+	struct list pool_link;   /* among those that wait for a claim */
 	struct list build_link;
 };
 

@@ -28,7 +28,7 @@ struct locks {
 	struct lock_table *table; /* owned, mapped; NULL: not yet */
 	bool is_asked;            /* and has not answered */
 	uint64_t asked_ms, next_ms;
-	unsigned missed; /* times in a row without an answer */
+	unsigned missed;          /* times in a row without an answer */
 	pid_t stuck[LOCKS_TRIES]; /* readers that were killed and have not ended */
 	unsigned n_stuck;
 };

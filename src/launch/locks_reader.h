@@ -12,7 +12,7 @@ struct err;
 struct launch;
 
 #define LOCKS_READER "holt-locks" /* its name among the processes */
-#define LOCKS_MACHINE_MAX 16384 /* lines that are read */
+#define LOCKS_MACHINE_MAX 16384   /* lines that are read */
 
 /* In memory that both processes have. */
 struct lock_table {

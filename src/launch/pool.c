@@ -25,7 +25,7 @@ struct box *pool_take(struct launch *l, struct template *t, const struct limits 
 
 	poolsize_claimed(&t->size, clock_now_ms());
 	LIST_FOREACH (&t->ready, b, struct box, pool_link) {
-		if (!found && serves(b, limits))
+		if (!found && !locks_are_lost(l) && serves(b, limits))
 			found = b;
 	}
 	if (!found) {

@@ -239,7 +239,7 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 		return r;
 	l->claims++;
 	l->busy_ms = clock_now_ms();
-	if (!(spec.flags & LAUNCH_COLD) && !claim.disk && !locks_are_lost(l))
+	if (!(spec.flags & LAUNCH_COLD) && !claim.disk)
 		b = pool_take(l, t, &spec.limits);
 	if (!b)
 		r = builds_check(l, err);

@@ -332,6 +332,23 @@ static void a_parked_process_that_does_not_answer_holds_nobody_up(void **state)
 	assert_int_equal(claim(r), 0);
 }
 
+/* Also for who has not said how long to wait: every request has an end. */
+static void a_launcher_that_stands_still_holds_up_nobody_for_ever(void **state)
+{
+	struct launcher_options o = { .program = getenv("HOLT_LAUNCH"), .build_ms = 500 };
+	struct launcher *l;
+	struct pool_state s;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(launcher_start(&o, &l, &err), 0);
+	assert_int_equal(kill(launcher_pid(l), SIGSTOP), 0);
+	(void)alarm(PATIENCE_MS / 1000); /* or the test never ends */
+	assert_int_equal(launcher_pool_state_sync(l, TEMPLATE, &s, &err), -ETIMEDOUT);
+	(void)alarm(0);
+	(void)launcher_stop(l);
+}
+
 /* A box that stays: while there is one, locks are counted. */
 static void keep_one(struct rig *r, struct launcher_box *ret)
 {
@@ -404,6 +421,7 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(
 			a_parked_process_that_does_not_answer_holds_nobody_up, start, stop),
+		cmocka_unit_test(a_launcher_that_stands_still_holds_up_nobody_for_ever),
 		cmocka_unit_test_setup_teardown(
 			a_reader_of_locks_that_does_not_answer_is_told_and_replaced, start, stop),
 		cmocka_unit_test_setup_teardown(no_box_is_given_out_while_locks_cannot_be_counted,
