@@ -404,7 +404,7 @@ static void on_builds(void *user, const struct build_state *s)
 static void how_building_goes_is_told(void **state)
 {
 	struct rig *rig = *state;
-	struct build_state s = { 2, 1, 3, "late" }, got = { 0 };
+	struct build_state s = { 2, 1, 3, 4, 5, "late" }, got = { 0 };
 	uint8_t frame[512];
 
 	rig_say(rig->far, frame, launch_put_builds(frame, sizeof(frame), 0, &s), NULL, 0);
