@@ -158,8 +158,7 @@ static int measure(struct bench *b, struct flow *f, const char *what,
 	row->n = f->samples;
 	row->p50 = row->ratio = (double)(f->rss_max - f->rss_min) / (1 << 20);
 	(void)snprintf(row->note, sizeof(row->note),
-		       "%" PRIu64 " GiB, %.0f MiB/s; RSS between %.1f and %.1f MiB",
-		       f->size >> 30,
+		       "%" PRIu64 " GiB, %.0f MiB/s; RSS between %.1f and %.1f MiB", f->size >> 30,
 		       (double)(f->size >> 20) * 1e3 / (double)(took_ms ? took_ms : 1),
 		       (double)f->rss_min / (1 << 20), (double)f->rss_max / (1 << 20));
 	bench_judge(row, GROWTH_MIB, false);
