@@ -474,6 +474,16 @@ void boxes_destroy(struct launch *l, struct box *b)
 	boxes_end_waiting(l);
 }
 
+/* Whoever has it is told as of one that ends by itself. */
+void boxes_abort(struct box *b)
+{
+	if (b->pidfd >= 0)
+		process_kill(b->pidfd);
+	else if (b->pid > 0)
+		(void)kill(b->pid, SIGKILL);
+	thaw(b);
+}
+
 void boxes_give_up(struct launch *l, struct box *b)
 {
 	if (b->claim_id)

@@ -174,6 +174,8 @@ void boxes_claim(struct launch *l, struct box *b, const struct claim *claim);
 void boxes_destroy(struct launch *l, struct box *b);
 /* Kills what waits for it, as far as ending.h lets it, and tells of those that do not end. */
 void boxes_end_waiting(struct launch *l);
+/* Kills a box that must not go on: its client hears that it has died. */
+void boxes_abort(struct box *b);
 /* One that is not built in time: whoever claims it is told b->err, and its process is killed. */
 void boxes_give_up(struct launch *l, struct box *b);
 void boxes_reaped(struct launch *l, pid_t pid, int status, const struct rusage *ru);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "launch/backlog.h"
 #include "launch/launch.h"
 #include "launch/process.h"
 
@@ -216,6 +217,8 @@ static void on_table(struct launch *l, struct source *self)
 	succeed(l);
 	if (k->table->total > LOCKS_BOX_MAX && map_len(l->by_id) > 0)
 		judge(l, k->table);
+	if (n == 1)
+		backlog_judge(l, &k->table->backlog);
 }
 
 static int find_reader(struct launch *l, struct err *err)
@@ -251,6 +254,7 @@ static void ask(struct launch *l, uint64_t now)
 		miss(l, err.text);
 		return;
 	}
+	backlog_ask(l, &k->table->backlog);
 	k->is_asked = send(k->sock, "", 1, MSG_NOSIGNAL) == 1;
 	if (!k->is_asked)
 		miss(l, "the reader has ended");

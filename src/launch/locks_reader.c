@@ -50,6 +50,7 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 	pid_t *pids = calloc(LOCKS_MACHINE_MAX, sizeof(*pids));
 	sigset_t none;
 	off_t from = 0;
+	size_t next_box = 0;
 	char byte;
 
 	(void)prctl(PR_SET_NAME, LOCKS_READER);
@@ -61,6 +62,7 @@ static _Noreturn void serve_reader(const struct launch *l, int sock, struct lock
 	while (recv(JOB_FD - 1, &byte, 1, 0) == 1) {
 		table->total = read_locks(JOB_FD, &from, pids);
 		table->rows = locks_count(pids, table->total, table->holders);
+		backlog_read(JOB_FD, &table->backlog, &next_box);
 		if (send(JOB_FD - 1, &byte, 1, MSG_NOSIGNAL) != 1)
 			break;
 	}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "launch/backlog_reader.h"
 #include "launch/locks_count.h"
 
 struct err;
@@ -18,6 +19,7 @@ struct launch;
 struct lock_table {
 	size_t total, rows; /* lines that were read, and processes among them */
 	struct lock_holder holders[LOCKS_MACHINE_MAX];
+	struct backlog_table backlog;
 };
 
 /* A socket, to be closed by the caller, on which a byte asks for a look and a byte answers that the

@@ -17,6 +17,7 @@
 #define TEMPLATE_WRITABLE 3u
 #define TEMPLATE_DIR 4u
 
+struct op;
 struct world;
 
 enum attack_flag {
@@ -88,6 +89,8 @@ void world_neighbour(struct world *w); /* moves a new one in */
 int world_start_launcher(struct world *w, struct launcher **ret);
 /* The common walk: box, attack, verdict, outside, destroy, outside again. */
 void world_attack(struct world *w, const struct attack *a);
+/* The box of the case has ended, or is about to, by itself: that is told, and nothing is left. */
+void world_expect_death(struct world *w, struct op *op, bool by_memory);
 void world_check(struct world *w); /* outside: fails the running test */
 void world_skip(struct world *w, const char *why) __attribute__((noreturn));
 /* expand.c: splits a command line; '@' words become pids, paths, ports and secrets of the machine.

@@ -1,4 +1,5 @@
 /* R2: memory by every way, all of it charged to the box. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,25 @@ static void full_box_answers(struct world *w, const struct attack *a)
 	box_close(w, &w->box, NULL);
 }
 
+/* Charged to nobody until they are accepted: who has too much of it is ended, and nobody else. */
+static void connections_that_wait_are_limited(struct world *w, const struct attack *a)
+{
+	struct op op, few;
+
+	box_start(w, &w->neighbour, "backlog 100 4 5000", NULL, &few);
+	box_wait_ready(&w->neighbour, &few);
+	box_open(w, &w->box, TEMPLATE_PLAIN, &a->limits);
+	box_upload(w, &w->box);
+	box_start(w, &w->box, "backlog 1200 96 40000", a, &op);
+	assert_true(box_wait(&w->box, &op, 60000));
+	if (op.code != EPIPE)
+		fail_msg("a box was not ended: %s%s", op.text, buf_str(&op.out));
+	world_expect_death(w, &op, false);
+	assert_true(box_wait(&w->neighbour, &few, 30000));
+	op_expect_held("backlog", &few, 0);
+	op_done(&few);
+}
+
 static const struct attack rows[] = {
 	{ "R2 touched private memory is charged", "memory private 256", NEEDS_MEMORY, 0, SMALL,
 	  NULL },
@@ -93,6 +113,12 @@ static const struct attack rows[] = {
 	  SMALL, NULL },
 	{ "R2 buffers of connections are charged", "memory tcp 256", NEEDS_MEMORY | BOX_MAY_DIE,
 	  60000, SMALL, NULL },
+	{ "R2 what waits in connections that nobody accepts is limited",
+	  NULL,
+	  0,
+	  60000,
+	  { .memory_bytes = 64 * MIB },
+	  connections_that_wait_are_limited },
 	{ "R2 access control lists in bulk are refused", "memory acls 256", 0, 60000, SMALL, NULL },
 	{ "R2 page tables are charged", "memory tables 256", NEEDS_MEMORY, 60000, SMALL, NULL },
 	{ "R2 inodes and names are charged",

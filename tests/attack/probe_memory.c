@@ -355,8 +355,48 @@ static int memory_crowd(int argc, char **argv)
 	return held("killed %d of 16 processes", killed);
 }
 
+/* A client that sends so much and is gone. */
+static int leave_client(const struct sockaddr_in *to, size_t bytes)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char block[1024];
+	size_t sent = 0;
+
+	memset(block, 'b', sizeof(block));
+	if (fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0) {
+		(void)close(fd);
+		return -1;
+	}
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	while (sent < bytes && write(fd, block, sizeof(block)) > 0)
+		sent += sizeof(block);
+	return close(fd);
+}
+
+/* backlog COUNT KIB MS: so many connections that nobody accepts, with so much in each. */
+static int backlog(int argc, char **argv)
+{
+	unsigned count = (unsigned)number(argc, argv, 0, 100);
+	size_t bytes = number(argc, argv, 1, 4) << 10;
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof(a);
+	int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (bind(door, (struct sockaddr *)&a, n) < 0 || listen(door, 4096) < 0 ||
+	    getsockname(door, (struct sockaddr *)&a, &n) < 0)
+		return broken("no listener: %s", strerror(errno));
+	for (unsigned i = 0; i < count; i++)
+		if (leave_client(&a, bytes) < 0)
+			return broken("client %u: %s", i, strerror(errno));
+	(void)puts("ready");
+	(void)fflush(stdout);
+	sleep_ms((unsigned)number(argc, argv, 2, 1000));
+	return held("%u connections with %zu bytes each", count, bytes);
+}
+
 const struct probe probes_memory[] = {
 	{ "memory", memory },
+	{ "backlog", backlog },
 	{ "memory-crowd", memory_crowd },
 	{ NULL, NULL },
 };
