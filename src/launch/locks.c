@@ -217,8 +217,7 @@ static void on_table(struct launch *l, struct source *self)
 	succeed(l);
 	if (k->table->total > LOCKS_BOX_MAX && map_len(l->by_id) > 0)
 		judge(l, k->table);
-	if (n == 1)
-		backlog_judge(l, &k->table->backlog);
+	backlog_judge(l, &k->table->backlog);
 }
 
 static int find_reader(struct launch *l, struct err *err)

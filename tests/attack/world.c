@@ -335,7 +335,7 @@ static void check_usage(const struct attack *a, const struct op *op, const struc
 	bool killed = strstr(buf_str(&op->out), "killed for it") || was_killed_for_memory(a, op);
 
 	if (a->flags & NEEDS_MEMORY && a->limits.memory_bytes &&
-	    u->memory_peak_bytes > a->limits.memory_bytes)
+	    u->memory_peak_bytes > a->limits.memory_bytes + PEAK_SLACK)
 		fail_msg("%s: held %llu bytes, limit %llu", a->probe,
 			 (unsigned long long)u->memory_peak_bytes,
 			 (unsigned long long)a->limits.memory_bytes);
