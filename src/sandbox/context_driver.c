@@ -13,15 +13,18 @@
 
 #define CONTENT_MAX (64u << 10)
 
-#define EMBED(name, path)                                                                    \
-	__asm__(".section .rodata\n" #name ":\n.incbin \"" path "\"\n.byte 0\n.previous\n"); \
+#define FILE_OF(path) ".incbin \"sandbox/drivers/" path "\"\n"
+#define EMBED(name, content)                                                     \
+	__asm__(".section .rodata\n" #name ":\n" content ".byte 0\n.previous\n"); \
 	extern const char name[]
 
-EMBED(context_driver_python, "sandbox/drivers/context.py");
-EMBED(context_driver_node, "sandbox/drivers/context.js");
-EMBED(context_driver_bash, "sandbox/drivers/context.sh");
-EMBED(context_driver_r, "sandbox/drivers/context.R");
-EMBED(context_driver_java, "sandbox/drivers/Context.java");
+/* What makes notebooks of cells is a text in it: Python compiles it when a cell needs it. */
+EMBED(context_driver_python, ".ascii \"_NOTEBOOK = r'''\"\n" FILE_OF(
+				     "notebook.py") ".ascii \"'''\\n\"\n" FILE_OF("context.py"));
+EMBED(context_driver_node, FILE_OF("context.js"));
+EMBED(context_driver_bash, FILE_OF("context.sh"));
+EMBED(context_driver_r, FILE_OF("context.R"));
+EMBED(context_driver_java, FILE_OF("Context.java"));
 
 /* $1 is the driver. Requests come by descriptor 9: what runs finds an empty standard input. */
 static const char run_r[] = "exec 9<&0 8<<END </dev/null\n"

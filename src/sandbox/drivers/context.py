@@ -2,6 +2,7 @@
 # on standard input, NUL-terminated: "run TOKEN LENGTH MODE[ ENV]\n", ENV bytes of this run's own
 # environment (lines NAME=value), code; and "mark TOKEN". What programs
 # write to standard output and error goes out as it is; frames (context_frames.h) lie between.
+# _NOTEBOOK, above, is the text of notebook.py.
 def _driver():
     import sys, os, builtins, json, types, _ast
     import _signal as signal  # the plain one: no enums on the way of every run
@@ -34,9 +35,11 @@ def _driver():
     space = main.__dict__
     sys.argv = [""]
 
-    state = {"token": b"", "running": False, "count": 0, "loop": None, "shown": 0}
+    state = {"token": b"", "running": False, "count": 0, "loop": None, "notebook": None}
     pending = []  # frames that wait for each other
     sources = {}  # of cells, for tracebacks
+    saved = []  # figures that the cell has written to files
+    collected = [None]  # a list: displays go there instead
 
     # ---- frames ----
 
@@ -149,26 +152,43 @@ def _driver():
             else:
                 result.setdefault("extra", {})[str(mime)] = plain(value)
 
+    def put_bundle(value, result):
+        method = getattr(type(value), "_repr_mimebundle_", None)
+        if not method:
+            return
+        try:
+            bundle = method(value, include=None, exclude=None)
+        except TypeError:
+            bundle = method(value)
+        from_mime(bundle[0] if isinstance(bundle, tuple) else bundle or {}, result)
+
+    def put_known(value, result):
+        """What libraries' objects do not say of themselves."""
+        module = type(value).__module__ or ""
+        if module.startswith("pandas.") and hasattr(value, "to_dict"):
+            frame = value if hasattr(value, "columns") else value.to_frame()
+            result["data"] = plain(frame.to_dict("list"))
+        elif module == "matplotlib.figure" and type(value).__name__ == "Figure":
+            result.update(picture(value))
+
     def describe(value):
         kind = type(value)
-        result = {}
-        try:
-            method = getattr(kind, "_repr_mimebundle_", None)
-            if method:
-                bundle = method(value)
-                from_mime(bundle[0] if isinstance(bundle, tuple) else bundle or {}, result)
-            for name, field in REPRS:
-                method = getattr(kind, name, None)
-                if method and field not in result:
-                    put(result, field, method(value))
-            module = kind.__module__ or ""
-            if module.startswith("pandas.") and hasattr(value, "to_dict"):
-                frame = value if hasattr(value, "columns") else value.to_frame()
-                result["data"] = plain(frame.to_dict("list"))
-            elif module == "matplotlib.figure" and kind.__name__ == "Figure":
-                result.update(picture(value))
-        except Exception as e:  # one form fails: the others are there
-            err.write("%s: %s\n" % (type(e).__name__, e))
+        result, failed = {}, []
+
+        def attempt(form, *args):
+            try:
+                form(*args)
+            except Exception as e:  # one form fails: the others are there
+                failed.append("%s: %s\n" % (type(e).__name__, e))
+
+        attempt(put_bundle, value, result)
+        for name, field in REPRS:
+            method = getattr(kind, name, None)
+            if method and field not in result:
+                attempt(lambda: put(result, field, method(value)))
+        attempt(put_known, value, result)
+        if failed and not result:
+            err.write("".join(failed))
         if "text" not in result:
             try:
                 result["text"] = repr(value)
@@ -179,14 +199,28 @@ def _driver():
         return result
 
     def show(kind, result):
+        if collected[0] is not None:
+            collected[0].append(result)
+            return
         body = encode(result)
         if len(body) > VALUE_MAX:
             body = encode({"text": result.get("text", "")})
         flush()
         add(kind, body)
 
+    def shows_itself(value):
+        method = getattr(type(value), "_ipython_display_", None)
+        if not method:
+            return False
+        try:
+            method(value)
+        except NotImplementedError:
+            return False
+        return True
+
     def display_one(value):
-        show(b"d", describe(value))
+        if not shows_itself(value):
+            show(b"d", describe(value))
         send()
 
     def display(*values, raw=False, **ignored):
@@ -205,7 +239,8 @@ def _driver():
         if value is None:
             return
         builtins._ = value
-        show(b"r", describe(value))
+        if not shows_itself(value):
+            show(b"r", describe(value))
 
     # ---- charts ----
 
@@ -218,8 +253,10 @@ def _driver():
             "text": repr(figure),
             "png": base64.b64encode(data.getvalue()).decode(),
         }
+        if figure in saved:
+            saved.remove(figure)
         try:
-            chart = chart_of(figure)
+            chart = quietly(chart_of, figure)
         except Exception:
             chart = None  # the picture is there
         if chart:
@@ -230,6 +267,14 @@ def _driver():
             pass
         return result
 
+    def quietly(function, *args):
+        """Without warnings: what it reads and how is our affair."""
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*args)
+
     def label_of(artist, default=""):
         label = str(artist.get_label())
         return default if label.startswith("_") else label
@@ -238,7 +283,8 @@ def _driver():
         import datetime
 
         name = axis.get_scale()
-        unit = type(axis.converter if hasattr(axis, "converter") else None).__name__
+        converter = axis.get_converter() if hasattr(axis, "get_converter") else axis.converter
+        unit = type(converter).__name__
         if "Date" in unit or any(isinstance(v, (datetime.date,)) for v in values[:1]):
             return "datetime"
         return "categorical" if "Category" in unit else name
@@ -366,8 +412,24 @@ def _driver():
                 show(b"d", picture(figure))
             plt.close(figure)
 
+    def show_saved():
+        """Figures that were written to files and closed: nobody would see them."""
+        while saved:
+            show(b"d", picture(saved[0]))
+
     def hook_pyplot(plt):
         from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+
+        savefig = Figure.savefig
+
+        def keep_saved(self, fname, *args, **kwargs):
+            result = savefig(self, fname, *args, **kwargs)
+            if isinstance(fname, (str, os.PathLike)) and state["running"] and self not in saved:
+                saved.append(self)
+            return result
+
+        Figure.savefig = keep_saved
 
         bxp = Axes.bxp
 
@@ -378,11 +440,68 @@ def _driver():
         Axes.bxp = keep
         plt.show = show_figures
 
-    class Finder:
-        """Sees pyplot come, and makes its show() ours."""
+    def hook_pillow(module):
+        save = module.Image.save
+
+        def save_and_show(self, fp, *args, **kwargs):
+            result = save(self, fp, *args, **kwargs)
+            caller = str(sys._getframe(1).f_globals.get("__name__"))
+            if isinstance(fp, (str, os.PathLike)) and not caller.startswith(("matplotlib", "PIL")):
+                display_one(self)
+            return result
+
+        module.Image.save = save_and_show
+        module.Image.show = lambda self, *args, **kwargs: display_one(self)
+
+    # ---- notebooks ----
+
+    def notebook():
+        """notebook.py, which few cells need."""
+        if not state["notebook"]:
+            module = types.ModuleType("notebook")
+            state["notebook"] = module
+            module.kernel, module.space = kernel, space
+            exec(compile(_NOTEBOOK, "<notebook>", "exec"), module.__dict__)
+            kernel.shell = module.Shell(space)
+        return state["notebook"]
+
+    def get_ipython():
+        return notebook() and kernel.shell
+
+    def collect(into):
+        before, collected[0] = collected[0], into
+        return before
+
+    kernel = types.SimpleNamespace(display=display, show=show, collect=collect, show_figures=show_figures)
+
+    def hook_ipython(module):
+        """A real IPython, which runs no cells here, shows things by us."""
+        for name in ("display", "publish_display_data", "update_display", "clear_output", "get_ipython"):
+            if hasattr(module, name):
+                ours = get_ipython if name == "get_ipython" else getattr(notebook(), name)
+                setattr(module, name, ours)
+
+    class Shim:
+        """The part of IPython that cells import, found when nobody else has it."""
 
         def find_spec(self, name, path=None, target=None):
-            if name != "matplotlib.pyplot":
+            if name.partition(".")[0] != "IPython" or name not in notebook().SHIMS:
+                return None
+            from importlib.machinery import ModuleSpec
+
+            return ModuleSpec(name, self, is_package=name in ("IPython", "IPython.core"))
+
+        def create_module(self, spec):
+            return None
+
+        def exec_module(self, module):
+            module.__dict__.update(notebook().shim_names(module.__name__))
+
+    class Finder:
+        """Sees modules come that are to show things by us."""
+
+        def find_spec(self, name, path=None, target=None):
+            if name not in HOOKS:
                 return None
             for finder in sys.meta_path:
                 spec = None if finder is self else finder.find_spec(name, path, target)
@@ -390,31 +509,44 @@ def _driver():
                     break
             else:
                 return None
-            sys.meta_path.remove(self)
+            if isinstance(finder, Shim):
+                return spec
             run = spec.loader.exec_module
 
             def exec_module(module):
                 run(module)
-                hook_pyplot(module)
+                HOOKS[name](module)
 
             spec.loader.exec_module = exec_module
             return spec
 
+    HOOKS = {
+        "matplotlib.pyplot": hook_pyplot,
+        "PIL.Image": hook_pillow,
+        "IPython.core.display_functions": hook_ipython,
+        "IPython.core.getipython": hook_ipython,
+    }
     os.environ.setdefault("MPLBACKEND", "Agg")
-    if "matplotlib.pyplot" in sys.modules:
-        hook_pyplot(sys.modules["matplotlib.pyplot"])
-    else:
-        sys.meta_path.insert(0, Finder())
+    for hooked in HOOKS:
+        if hooked in sys.modules:
+            HOOKS[hooked](sys.modules[hooked])
+    sys.meta_path.insert(0, Finder())
+    sys.meta_path.append(Shim())
 
     # ---- running ----
 
     def cut(trace):
-        """A traceback without the frames of this file."""
-        while trace and trace.tb_frame.f_globals is globals():
+        """A traceback without the frames of our files."""
+        ours = [globals(), getattr(state["notebook"], "__dict__", None)]
+
+        def is_ours(step):
+            return any(step.tb_frame.f_globals is space for space in ours)
+
+        while trace and is_ours(trace):
             trace = trace.tb_next
         at = trace
         while at and at.tb_next:
-            if at.tb_next.tb_frame.f_globals is globals():
+            if is_ours(at.tb_next):
                 at.tb_next = at.tb_next.tb_next
             else:
                 at = at.tb_next
@@ -456,14 +588,38 @@ def _driver():
         value = eval(code, space)
         return finish(value) if code.co_flags & 0x80 else value
 
-    def run(text, name):
-        tree = compile(text, name, "exec", FLAGS | ONLY_AST)
+    def parse(text, name):
+        """A cell, and what it is in Python where it is none."""
+        try:
+            return text, compile(text, name, "exec", FLAGS | ONLY_AST)
+        except SyntaxError as e:
+            found = e
+        python = notebook().translate(text)
+        if python == text:
+            raise found
+        return python, compile(python, name, "exec", FLAGS | ONLY_AST)
+
+    def is_quiet(text, last):
+        """A semicolon behind the last expression: its value is not to be shown."""
+        lines = text.encode().split(b"\n")[last.end_lineno - 1 :]
+        return lines[0][last.end_col_offset :].lstrip().startswith(b";")
+
+    def evaluate(text, name=None):
+        """Runs a cell; the value of its last expression."""
+        name = name or "<cell %d>" % state["count"]
+        text, tree = parse(text, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], _ast.Expr) else None
         if tree.body:
             execute(compile(tree, name, "exec", FLAGS))
-        if last is not None:
-            value = execute(compile(_ast.Expression(last.value), name, "eval", FLAGS))
-            sys.displayhook(value)
+        if last is None:
+            return None
+        value = execute(compile(_ast.Expression(last.value), name, "eval", FLAGS))
+        return None if is_quiet(text, last) else value
+
+    kernel.evaluate = evaluate
+
+    def run(text, name):
+        sys.displayhook(evaluate(text, name))
 
     def mend():
         """What a program may have closed or replaced."""
@@ -507,6 +663,8 @@ def _driver():
         if len(sources) > SOURCES_MAX:
             del sources[next(iter(sources))]
         mend()
+        saved.clear()
+        collected[0] = None
         code = 0
         before = set_environ(environ)
         try:
@@ -515,6 +673,7 @@ def _driver():
                 run(text, name)
                 if "matplotlib.pyplot" in sys.modules:
                     show_figures()
+                    show_saved()
             finally:
                 state["running"] = False
         except SystemExit as e:
@@ -537,6 +696,7 @@ def _driver():
 
     builtins.input = no_input
     builtins.display = display
+    builtins.get_ipython = get_ipython
     sys.displayhook = displayhook
     signal.signal(signal.SIGINT, on_interrupt)
     os.register_at_fork(after_in_child=lambda: pending.clear())
