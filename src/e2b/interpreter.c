@@ -19,7 +19,9 @@
 #include "json/jw.h"
 
 #define CWD_DEFAULT "/home/user"
-#define DEFAULT_NAME "default-%s" /* of the context that a language has without being asked */
+/* Of the context that a language has without being asked. */
+#define DEFAULT_PREFIX "default-"
+#define DEFAULT_NAME DEFAULT_PREFIX "%s"
 
 struct body_context {
 	const char *language, *cwd;
@@ -191,6 +193,19 @@ void e2b_context_create(struct api_call *c)
 	make(m);
 }
 
+static bool is_default(const struct context_info *info)
+{
+	return strncmp(info->name, DEFAULT_PREFIX, strlen(DEFAULT_PREFIX)) == 0;
+}
+
+static void write_those(struct jw *w, const struct context_info *infos, size_t n, bool are_defaults)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_default(&infos[i]) == are_defaults)
+			write_context(w, &infos[i]);
+}
+
+/* The default ones first, as if they had been there before all others. */
 static void reply_list(struct api_call *c, struct sandbox *sb)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -199,8 +214,8 @@ static void reply_list(struct api_call *c, struct sandbox *sb)
 	struct jw w = jw_begin(&b);
 
 	jw_array_begin(&w);
-	for (size_t i = 0; i < n; i++)
-		write_context(&w, &infos[i]);
+	write_those(&w, infos, n, true);
+	write_those(&w, infos, n, false);
 	jw_array_end(&w);
 	call_reply(c, 200, &w);
 }

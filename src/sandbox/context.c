@@ -215,9 +215,11 @@ static void fail_start(struct context *c, const struct err *err)
 		return;
 	}
 	announce_context(c->sb, c, "context.failed", err->text);
+	context_lose_runs(c, err->text);
+	(void)context_ref(c);
+	leave(c); /* first: whoever hears of it may make another of this name */
 	tell_start(c, err);
-	context_lose_runs(c, "the context could not be started");
-	leave(c);
+	context_unref(c);
 }
 
 /* What became of it; err is filled when it does not run, and x is then not followed. */

@@ -517,6 +517,46 @@ static void another_life_finds_the_context_again_and_waits_for_what_ran(void **s
 	play_close(&p);
 }
 
+struct retry { /* whoever hears that it failed makes another of the same name */
+	struct context_told first, second;
+	struct sandbox *sb;
+	struct context_request req;
+};
+
+static void make_again(void *user, struct context *c, const struct err *err)
+{
+	struct retry *r = user;
+
+	on_context(&r->first, c, err);
+	context_create(r->sb, &r->req, on_context, &r->second);
+}
+
+static void a_start_that_failed_says_why_and_its_name_is_free(void **state)
+{
+	struct retry r = { .req = { .language = CONTEXT_JAVA, .name = "brew", .cwd = "" } };
+	struct context_code what = { .code = "x", .len = 1 };
+	struct context_run *run;
+	struct run_told t = { 0 };
+	struct play p;
+
+	(void)state;
+	play_open(&p, CONTEXT_PYTHON);
+	r.sb = p.sb;
+	context_create(p.sb, &r.req, make_again, &r);
+	rig_run(&p.rig);
+	take_start(&p);
+	assert_int_equal(context_run(context_find(p.sb, "brew"), &what, on_event, &t, &run, NULL),
+			 0);
+	rig_say_exit(p.box, p.id, 127, 0);
+	rig_run(&p.rig);
+	assert_string_equal(r.first.err.text,
+			    "java is not available in this template: it has no java");
+	assert_string_equal(t.reason, r.first.err.text);
+	assert_int_equal(r.second.calls, 0); /* on its way, not refused */
+	assert_non_null(context_find(p.sb, "brew"));
+	play_close(&p);
+}
+
 static void a_name_is_there_once_and_contexts_are_counted(void **state)
 {
 	struct context_request req = { .name = "calc", .cwd = "" };
@@ -625,6 +665,7 @@ int main(void)
 		cmocka_unit_test(who_leaves_is_told_nothing_and_may_take_a_waiting_run_along),
 		cmocka_unit_test(a_context_that_waits_does_not_keep_its_sandbox_from_being_idle),
 		cmocka_unit_test(another_life_finds_the_context_again_and_waits_for_what_ran),
+		cmocka_unit_test(a_start_that_failed_says_why_and_its_name_is_free),
 		cmocka_unit_test(a_name_is_there_once_and_contexts_are_counted),
 		cmocka_unit_test(without_memory_nothing_is_made_and_nothing_is_left),
 		cmocka_unit_test(variables_of_a_run_go_in_front_of_its_code),

@@ -166,6 +166,13 @@ def test_the_default_contexts_are_there_before_anybody_asks(daemon):
         assert box.contexts.ask("GET", "/contexts").must(200).json == found
 
 
+def test_default_contexts_come_first_in_the_list(daemon):
+    with Sandbox(daemon.api) as box:
+        made = box.contexts.ask("POST", "/contexts", {"cwd": "/tmp"}).must(200).json
+        found = box.contexts.ask("GET", "/contexts").must(200).json
+        assert [c["cwd"] for c in found] == ["/home/user", "/home/user", "/tmp"] and found[-1] == made
+
+
 def test_code_runs_in_the_home_directory_or_where_its_context_is(box):
     assert main_of(box.run("import os; os.getcwd()"))["text"] == "/home/user"
     made = box.contexts.ask("POST", "/contexts", {"cwd": "/tmp", "language": "python"}).must(200).json
@@ -234,6 +241,19 @@ def test_an_interpreter_that_died_begins_anew(box):
     [error] = [line for line in lines if line["type"] == "error"]
     assert "exited with code 3" in error["value"] and kinds(lines)[-1] == "end_of_execution"
     assert main_of(box.run("1 + 1"))["text"] == "2"
+
+
+def test_an_interpreter_that_was_killed_comes_back_by_itself(daemon):
+    with Sandbox(daemon.api) as box:
+        pid = main_of(box.run("import os; os.getpid()"))["text"]
+        bash = box.contexts.ask("POST", "/contexts", {"language": "bash"}).must(200).json
+        box.run(f"kill -9 {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.05; done", context_id=bash["id"])
+        until(lambda: not kinds(box.run("1")).count("error"), what="another interpreter")
+        assert main_of(box.run("1 + 1"))["text"] == "2"
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:  # several at once find it gone
+            box.run("import os; os._exit(1)")
+            for lines in pool.map(lambda n: box.run(f"{n}"), range(4)):
+                assert "error" not in kinds(lines), lines
 
 
 def test_a_sandbox_that_ends_cuts_what_runs_in_it(daemon):
