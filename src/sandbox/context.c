@@ -426,7 +426,7 @@ size_t context_list(struct sandbox *sb, struct context_info *infos)
 struct ending { /* of what callers asked for: from the next turn, as runs are told of it */
 	struct later later;
 	struct context *c; /* owned reference */
-	const char *why;
+	const char *why;   /* of runs that are lost by it; NULL: there were none */
 };
 
 static void run_ending(struct later *l, bool is_over)
@@ -434,7 +434,8 @@ static void run_ending(struct later *l, bool is_over)
 	struct ending *e = LIST_ENTRY(l, struct ending, later);
 
 	if (!is_over) {
-		context_lose_runs(e->c, e->why);
+		if (e->why)
+			context_lose_runs(e->c, e->why);
 		context_stop(e->c);
 	}
 	context_unref(e->c);
@@ -477,7 +478,8 @@ void context_restart(struct context *c, context_cb cb, void *user)
 		r = err_set(&err, EBUSY,
 			    "the context's environment is not known any more: make another");
 	/* One that restarts by itself, because a run did not end in time, is the same restart. */
-	if (r == 0 && !c->is_restarting && end_later(c, "the context was restarted") < 0)
+	if (r == 0 && !c->is_restarting &&
+	    end_later(c, c->state == CONTEXT_FAILED ? NULL : "the context was restarted") < 0)
 		r = err_sys(&err, ENOMEM, "context");
 	if (r < 0) {
 		refuse(c->sb->all, cb, user, &err);

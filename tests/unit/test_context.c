@@ -403,6 +403,31 @@ static void an_interpreter_that_ends_fails_its_context_with_the_reason(void **st
 	play_close(&p);
 }
 
+static void a_run_that_comes_while_a_failed_one_begins_anew_waits_for_it(void **state)
+{
+	struct context_code what = { .code = "x", .len = 1 };
+	char token[ID_LEN + 1], code[64];
+	struct context_told again = { 0 };
+	struct run_told t = { 0 };
+	struct context_run *run;
+	struct play p;
+
+	(void)state;
+	play_open(&p, CONTEXT_PYTHON);
+	rig_say_exit(p.box, p.id, 137, 0);
+	rig_run(&p.rig);
+	context_restart(p.c, on_context, &again);
+	assert_int_equal(context_run(p.c, &what, on_event, &t, &run, NULL), 0);
+	rig_run(&p.rig);
+	take_new_start(&p);
+	take_request(&p, token, code, sizeof(code));
+	assert_int_equal(again.calls, 1);
+	assert_int_equal(t.ends, 0);
+	say_end(&p, token);
+	assert_int_equal(t.status, CONTEXT_OK);
+	play_close(&p);
+}
+
 static void deleting_ends_the_interpreter_and_all_that_waits(void **state)
 {
 	char token[ID_LEN + 1], code[64];
@@ -661,6 +686,7 @@ int main(void)
 		cmocka_unit_test(
 			who_asks_for_a_restart_that_is_under_way_joins_it_and_only_one_is_made),
 		cmocka_unit_test(an_interpreter_that_ends_fails_its_context_with_the_reason),
+		cmocka_unit_test(a_run_that_comes_while_a_failed_one_begins_anew_waits_for_it),
 		cmocka_unit_test(deleting_ends_the_interpreter_and_all_that_waits),
 		cmocka_unit_test(who_leaves_is_told_nothing_and_may_take_a_waiting_run_along),
 		cmocka_unit_test(a_context_that_waits_does_not_keep_its_sandbox_from_being_idle),
