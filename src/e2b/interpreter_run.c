@@ -134,18 +134,28 @@ static int send_count(struct code_run *run, uint64_t count)
 	return send_line(run, &w);
 }
 
-static int send_text(struct code_run *run, bool is_err, const struct buf *text)
+static int send_piece(struct code_run *run, bool is_err, const char *text, size_t n)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w;
 
-	if (text->len == 0)
+	if (n == 0)
 		return 0;
 	w = line_begin(&b, is_err ? "stderr" : "stdout");
 	jw_key(&w, "text");
-	jw_string_n(&w, text->data, text->len);
+	jw_string_n(&w, text, n);
 	jw_iso_field(&w, "timestamp", clock_wall_ms());
 	return send_line(run, &w);
+}
+
+/* Clients know Java's println() as two pieces, a text and the newline behind it. */
+static int send_text(struct code_run *run, bool is_err, const struct buf *text)
+{
+	bool has_end =
+		run->language == CONTEXT_JAVA && text->len > 1 && text->data[text->len - 1] == '\n';
+	int r = send_piece(run, is_err, text->data, text->len - has_end);
+
+	return r < 0 || !has_end ? r : send_piece(run, is_err, "\n", 1);
 }
 
 static int send_output(struct code_run *run, const struct context_event *e)
@@ -171,13 +181,19 @@ static int send_rest(struct code_run *run)
 	return r;
 }
 
-/* The repr of a Python string is shown without its quotes. */
+static bool is_quote(const struct code_run *run, char c)
+{
+	return c == '"' || (c == '\'' && run->language == CONTEXT_PYTHON);
+}
+
+/* A string of Python or Java is shown without its quotes. */
 static void write_shown(const struct code_run *run, struct jw *w, struct jv v)
 {
+	bool has_quotes = run->language == CONTEXT_PYTHON || run->language == CONTEXT_JAVA;
 	struct str s = { 0 };
 
-	if (run->language == CONTEXT_PYTHON && jv_str(v, &s) == 0 && s.len >= 2 &&
-	    (s.data[0] == '\'' || s.data[0] == '"') && s.data[s.len - 1] == s.data[0])
+	if (has_quotes && jv_str(v, &s) == 0 && s.len >= 2 && is_quote(run, s.data[0]) &&
+	    s.data[s.len - 1] == s.data[0])
 		jw_string_n(w, s.data + 1, s.len - 2);
 	else
 		jw_value(w, v);

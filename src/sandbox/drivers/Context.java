@@ -132,6 +132,19 @@ class Context {
 		return b.toString();
 	}
 
+	// As a variable and as a property; null: neither. A property that Java itself has stays.
+	static void setVariable(String name, String value) throws ReflectiveOperationException {
+		boolean isFree = Objects.equals(System.getProperty(name), System.getenv(name));
+		if (value == null)
+			environ().remove(name);
+		else
+			environ().put(name, value);
+		if (isFree && value == null)
+			System.clearProperty(name);
+		else if (isFree && !name.isEmpty())
+			System.setProperty(name, value);
+	}
+
 	static Map<String, String> setEnviron(String block) throws ReflectiveOperationException {
 		var before = new HashMap<String, String>();
 		for (var line : block.split("\n")) {
@@ -140,7 +153,7 @@ class Context {
 				continue;
 			var name = line.substring(0, at);
 			before.putIfAbsent(name, System.getenv(name));
-			environ().put(name, unescape(line.substring(at + 1)));
+			setVariable(name, unescape(line.substring(at + 1)));
 		}
 		return before;
 	}
@@ -157,10 +170,7 @@ class Context {
 		}
 		isRunning = false;
 		for (var e : before.entrySet())
-			if (e.getValue() == null)
-				environ().remove(e.getKey());
-			else
-				environ().put(e.getKey(), e.getValue());
+			setVariable(e.getKey(), e.getValue());
 		System.err.flush();
 		write(err, 'e', new byte[0], 0, 0);
 		send('e', "{\"count\":" + count + "}");
@@ -186,6 +196,9 @@ class Context {
 	public static void main(String[] args) throws Exception {
 		for (var path : args) // where we were read from
 			new File(path).delete();
+		for (var e : System.getenv().entrySet())
+			if (System.getProperty(e.getKey()) == null)
+				System.setProperty(e.getKey(), e.getValue());
 		var requests = new BufferedInputStream(new FileInputStream(FileDescriptor.in));
 		System.setIn(InputStream.nullInputStream());
 		System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));

@@ -148,6 +148,31 @@ def test_languages_and_their_aliases(box, language, code, text):
     assert text_of(box.run(code, **({"language": language} if language else {}))) == text
 
 
+@pytest.mark.skipif(not shutil.which("jshell"), reason="this machine has no JDK")
+def test_java_shows_strings_and_sees_variables_as_properties(box):
+    java = lambda code, **more: box.run(code, language="java", **more)
+    lines = java('System.out.println("Hello, World!")')
+    assert [line["text"] for line in lines if line["type"] == "stdout"] == ["Hello, World!", "\n"]
+    assert main_of(java('"a" + "b"'))["text"] == "ab"
+    for show in ('System.getProperty("{}", "none")', 'Objects.requireNonNullElse(System.getenv("{}"), "none")'):
+        assert main_of(java(show.format("OF_BOX")))["text"] == "box"
+        assert main_of(java(show.format("OF_BOX"), env_vars={"OF_BOX": "run"}))["text"] == "run"
+        assert main_of(java(show.format("OF_BOX")))["text"] == "box"
+        assert main_of(java(show.format("ONCE"), env_vars={"ONCE": "yes"}))["text"] == "yes"
+        assert main_of(java(show.format("ONCE")))["text"] == "none"
+
+
+def test_the_cells_of_an_agent_that_installs_first(box):
+    """As smolagents' executor has them: a command, tools, variables, the answer as an exception."""
+    assert "error" not in kinds(box.run("!pip install nothing-of-this-name"))
+    assert "error" not in kinds(box.run("vars_dict = {'a': [1, 2]}\nlocals().update(vars_dict)"))
+    assert main_of(box.run("sum(a)"))["text"] == "3"
+    lines = box.run("class FinalAnswerException(BaseException):\n    def __init__(self, value):\n        self.value = value\n"
+                    "raise FinalAnswerException('safe:3')")
+    [error] = [line for line in lines if line["type"] == "error"]
+    assert (error["name"], error["value"]) == ("FinalAnswerException", "safe:3")
+
+
 @pytest.mark.parametrize("language", ["cobol", "julia"])
 def test_a_language_that_is_not_there_is_named(box, language):
     answer = box.ask_run("1", language=language)
