@@ -14,7 +14,7 @@
 #define CONTENT_MAX (64u << 10)
 
 #define FILE_OF(path) ".incbin \"sandbox/drivers/" path "\"\n"
-#define EMBED(name, content)                                                     \
+#define EMBED(name, content)                                                      \
 	__asm__(".section .rodata\n" #name ":\n" content ".byte 0\n.previous\n"); \
 	extern const char name[]
 
@@ -40,6 +40,13 @@ static const char run_java[] =
 	"--add-opens java.base/java.util=ALL-UNNAMED "
 	"\"$d/Context.java\" \"$d/Context.java\" \"$d\"";
 
+/* Deno, too, reads a file alone. */
+static const char run_typescript[] =
+	"command -v deno >/dev/null || exec node -e \"$1\"\n"
+	"d=$(mktemp -d) && printf %s \"$1\" >\"$d/context.cjs\" || exit 1\n"
+	"export DENO_NO_UPDATE_CHECK=1\n"
+	"exec deno run --quiet --allow-all \"$d/context.cjs\"";
+
 static const struct language {
 	const char *interpreter; /* as exec_request.language; NULL: argv */
 	const char *code;
@@ -48,7 +55,10 @@ static const struct language {
 } languages[CONTEXT_LANGUAGE_COUNT] = {
 	[CONTEXT_PYTHON] = { "python", context_driver_python, { NULL }, NULL },
 	[CONTEXT_JAVASCRIPT] = { "javascript", context_driver_node, { NULL }, NULL },
-	[CONTEXT_TYPESCRIPT] = { "javascript", context_driver_node, { NULL }, NULL },
+	[CONTEXT_TYPESCRIPT] = { NULL,
+				 NULL,
+				 { "/bin/sh", "-c", run_typescript, "sh", context_driver_node },
+				 "deno and no node" },
 	[CONTEXT_BASH] = { NULL,
 			   NULL,
 			   { "/bin/bash", "--noprofile", "--norc", "-c", context_driver_bash,

@@ -27,7 +27,8 @@ int context_language_from(const char *name, enum context_language *ret)
 		{ "py", CONTEXT_PYTHON },         { "python3", CONTEXT_PYTHON },
 		{ "js", CONTEXT_JAVASCRIPT },     { "node", CONTEXT_JAVASCRIPT },
 		{ "nodejs", CONTEXT_JAVASCRIPT }, { "ts", CONTEXT_TYPESCRIPT },
-		{ "sh", CONTEXT_BASH },           { "shell", CONTEXT_BASH },
+		{ "deno", CONTEXT_TYPESCRIPT },   { "sh", CONTEXT_BASH },
+		{ "shell", CONTEXT_BASH },
 	};
 
 	for (int i = 0; i < CONTEXT_LANGUAGE_COUNT; i++)

@@ -109,7 +109,7 @@
 		const word = /[A-Za-z_$][\w$]*/y;
 		for (let i = 0; i < code.length;) {
 			let found = null;
-			if (isStart && depth === 0 && /[A-Za-z]/.test(code[i]))
+			if (isStart && depth === 0 && /\S/.test(code[i]))
 				found = at(code, i);
 			if (found) {
 				out += found.text;
@@ -173,6 +173,37 @@
 				parts.unshift(`{ default: ${name} }`);
 		const text = parts.map((p) => `var ${p} = await import(${m[2]});`).join(' ');
 		return { text, end: i + m[0].length };
+	};
+
+	// Deno's REPL cannot be had as Node's can: there, what awaits becomes a function, whose names are
+	// made global and which returns the value of its last statement.
+	const isDeno = typeof Deno === 'object';
+	const wrap = (code) => {
+		const starts = [0];
+		const names = [];
+		const body = rewrite(code, (text, i) => {
+			const tail = text.slice(i);
+			const named = /^(?:async\s+)?function\s*\*?\s*([\w$]+)/.exec(tail);
+			if (named)
+				names.push(named[1]);
+			const m = /^var\s+(?:([\w$]+)(?=\s*(?:;|\n|$))|(\{)|(?=[\w$[]))/.exec(tail);
+			if (!m)
+				return null;
+			return { text: m[1] ? `${m[1]} = undefined` : m[2] ? '0, {' : '', end: i + m[0].length };
+		});
+		rewrite(body, (text, i) => (starts.push(i), null));
+		const head = `(async () => { ${names.map((n) => `globalThis.${n} = ${n};`).join(' ')} `;
+		for (const at of starts.reverse()) {
+			const last = body.slice(at).replace(/[;\s]+$/, '');
+			const text = `${head}${body.slice(0, at)}return (${last}\n); })()`;
+			try {
+				new vm.Script(text, options);
+				return text;
+			} catch {
+				continue; // no expression
+			}
+		}
+		return `${head}${body}\n})()`;
 	};
 
 	let typescript = null;
@@ -254,6 +285,9 @@
 		interrupt = () => reject(new Error('the run was interrupted'));
 		if (!/\bawait\b/.test(code))
 			return resolve({ value: compile(code, filename).runInThisContext(options) });
+		if (isDeno)
+			return new vm.Script(wrap(code), { ...options, filename }).runInThisContext(options)
+				.then((value) => resolve({ value }), reject);
 		return repl().eval(`${code}\n`, server.context, filename,
 			(e, value) => (e ? reject(e) : resolve({ value })));
 	});
@@ -261,7 +295,8 @@
 		e = e && e.err ? e.err : e; // Recoverable: the code is not complete
 		const isError = util.types.isNativeError(e) || e instanceof Error;
 		const stack = isError ? String(e.stack || e) : '';
-		const lines = stack.split('\n').filter((l) => !/^\s+at .*(node:|\[eval|new Promise \(<anon)/.test(l));
+		const lines = stack.split('\n').filter((l) =>
+			!/^\s+at .*(node:|ext:|context\.cjs|\[eval|new Promise \(<anon)/.test(l));
 		send('x', { name: isError ? String(e.name) : 'Error',
 			value: String(isError ? e.message : util.inspect(e)).slice(0, TEXT_MAX),
 			traceback: lines.join('\n').slice(0, TEXT_MAX) });
@@ -303,6 +338,8 @@
 		send('e', { count });
 	};
 
+	if (isDeno) // which reads a file alone
+		fs.rmSync(require('path').dirname(__filename), { recursive: true });
 	process.on('unhandledRejection', complain);
 	process.on('uncaughtException', complain);
 	process.on('SIGINT', () => interrupt && interrupt());

@@ -138,7 +138,7 @@ def test_a_frame_has_its_data(daemon):
     (None, "print(6 * 7)", "42\n"), ("python", "print(6 * 7)", "42\n"), ("Python", "print(6 * 7)", "42\n"),
     ("javascript", "console.log(6 * 7)", "42\n"), ("js", "console.log(6 * 7)", "42\n"),
     ("typescript", "const n: number = 42; console.log(n)", "42\n"), ("ts", "console.log(<number>42)", "42\n"),
-    ("bash", "echo $((6 * 7))", "42\n"),
+    ("deno", "const n: number = 42; console.log(n)", "42\n"), ("bash", "echo $((6 * 7))", "42\n"),
     pytest.param("r", "cat(6 * 7, '\\n', sep = '')", "42\n", marks=pytest.mark.skipif(
         not shutil.which("Rscript"), reason="this machine has no R")),
     pytest.param("java", "System.out.println(6 * 7)", "42\n", marks=pytest.mark.skipif(
@@ -160,6 +160,14 @@ def test_java_shows_strings_and_sees_variables_as_properties(box):
         assert main_of(java(show.format("OF_BOX")))["text"] == "box"
         assert main_of(java(show.format("ONCE"), env_vars={"ONCE": "yes"}))["text"] == "yes"
         assert main_of(java(show.format("ONCE")))["text"] == "none"
+
+
+def test_typescript_is_run_by_deno_where_a_template_has_it(daemon):
+    with Sandbox(daemon.api) as box:
+        deno = "#!/bin/sh\nfor file; do :; done\nRUN_BY=\"$1\" exec node \"$file\"\n"
+        box.run(f"import os\nopen('deno', 'w').write({deno!r})\n!sudo install -m 755 deno /usr/local/bin/deno")
+        assert main_of(box.run("const by: string = process.env.RUN_BY; by", language="ts"))["text"] == "run"
+        assert main_of(box.run("await Promise.resolve(by + 1)", language="deno"))["text"] == "run1"
 
 
 def test_the_cells_of_an_agent_that_installs_first(box):
