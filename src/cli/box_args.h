@@ -13,7 +13,7 @@
 #define TIMEOUT_DEFAULT_MS 30000u
 #define TIMEOUT_MAX_MS (7ull * 24 * 3600 * 1000)
 /* A box inherits nothing; these are what programs take for granted. */
-#define BOX_DEFAULT_PATH "PATH=/usr/local/bin:/usr/bin:/bin"
+#define BOX_DEFAULT_PATH "PATH=" GUEST_PATH
 #define BOX_DEFAULT_LANG "LANG=C.UTF-8"
 #define OUTPUT_JSON_DEFAULT (1ull << 20) /* kept of the output in one JSON object */
 #define OUTPUT_JSON_MAX (32ull << 20)

@@ -27,7 +27,6 @@
 
 #define OOM_FIRST "1000" /* the first to go */
 #define CHILD_STACK (16u << 10)
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 /* How long a program may take to begin. The box's own processes can stop the new one on its way, so
  * it is woken again and again, and given up in the end. */
 #define WAKE_EVERY_MS 20
@@ -311,8 +310,8 @@ static const char *find_path(const char *const *envp)
 {
 	for (; *envp; envp++)
 		if (strncmp(*envp, "PATH=", 5) == 0)
-			return (*envp)[5] ? *envp + 5 : DEFAULT_PATH;
-	return DEFAULT_PATH;
+			return (*envp)[5] ? *envp + 5 : GUEST_PATH;
+	return GUEST_PATH;
 }
 
 /* One stream: our end non-blocking, the child's end not. ours: which end is ours, 0 reads. */

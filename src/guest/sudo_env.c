@@ -11,7 +11,7 @@
 #include "guest/user.h"
 #include "spec/guest.h"
 
-#define SECURE_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define SECURE_PATH "PATH=" GUEST_ROOT_PATH
 #define LINE_MAX_BYTES (32u << 10)
 
 /* Variables of the caller that the command sees, as elsewhere. A trailing '*' takes every name that

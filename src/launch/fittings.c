@@ -16,6 +16,7 @@
 #include "launch/launch.h"
 #include "launch/mounts.h"
 #include "launch/template_etc.h"
+#include "spec/guest.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -24,8 +25,8 @@
 #define ETC_BYTES (24u << 20)
 
 /* Cheap: clients run `bash -l` for every command. */
-#define PROFILE                                                               \
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n" \
+#define PROFILE                      \
+	"PATH=" GUEST_ROOT_PATH "\n" \
 	"export PATH\nPS1='\\u@\\h:\\w\\$ '\n"
 
 /* A path of the tree, made with all directories on the way, which are the box's root's. */

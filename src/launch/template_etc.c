@@ -44,8 +44,11 @@ static const struct {
 	{ "etc/resolv.conf", "" },
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 			       "networks: files\nprotocols: files\nservices: files\n" },
-	{ "etc/profile",
-	  "PATH=/usr/local/bin:/usr/bin:/bin\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
+	{ "etc/profile", "PATH=" GUEST_PATH "\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
+	/* A box is nobody's machine but its own: pip may write where the system's packages are. */
+	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\n" },
+	/* Commits need an author; whoever has another says so in ~/.gitconfig. */
+	{ "etc/gitconfig", "[user]\n\tname = Sandbox\n\temail = user@sandbox.invalid\n" },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n" },
 };
 

@@ -14,7 +14,6 @@
 
 #define SHELL "/bin/bash"
 #define WORKSPACE "/workspace"
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define TRACE_VARIABLE "TRACEPARENT"
 #define TEXT_MAX (256u << 10) /* of a request's texts; the frame to the box has its own limit */
 
@@ -23,7 +22,7 @@ static const struct {
 	const char *text;
 	bool is_pty; /* of terminals only */
 } defaults[] = {
-	{ "PATH=" DEFAULT_PATH, false },
+	{ "PATH=" GUEST_PATH, false },
 	{ "LANG=C.UTF-8", false },
 	{ "TERM=xterm-256color", true },
 };
@@ -138,7 +137,7 @@ static int set_trace(struct guest_exec *e, const struct trace_context *trace, st
 /* How programs find what is made for a sandbox with a grant: /holt is in every root. */
 static int add_tools(struct guest_exec *e, const struct template_row *row, struct arena *a)
 {
-	const char *path = row && row->path ? row->path : DEFAULT_PATH;
+	const char *path = row && row->path ? row->path : GUEST_PATH;
 	struct sandbox_pair pairs[] = { { "PATH", arena_printf(a, "%s:" GUEST_TOOLS_BIN, path) },
 					{ "PYTHONPATH", GUEST_TOOLS_LIB } };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "spec/guest.h"
 
 static const struct template_row rows[] = {
 	{ .name = "python",
@@ -23,7 +24,7 @@ static const struct template_row rows[] = {
 	  .id = 5,
 	  .flags = TEMPLATE_WRITABLE_ROOT | TEMPLATE_SUDO,
 	  .workdir = "/home/user",
-	  .path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" },
+	  .path = GUEST_ROOT_PATH },
 };
 
 /* How others name a runtime. Boxes are made of the machine's own programs, so a version is a wish

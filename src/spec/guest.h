@@ -290,6 +290,12 @@ enum guest_address {
  * every root holds of it (launch/template_etc.c) leads here. */
 #define GUEST_TOOLS_DIR "/dev/shm/holt"
 #define GUEST_TOOLS_SOCKET GUEST_TOOLS_DIR "/tools.sock"
+/* Where programs are looked for: of the system, then compilers that live in a directory of their
+ * own, where the template has them. Root's own come first for whoever may become root. */
+#define GUEST_COMPILERS ":/usr/local/go/bin:/usr/local/cargo/bin"
+#define GUEST_PATH "/usr/local/bin:/usr/bin:/bin" GUEST_COMPILERS
+#define GUEST_ROOT_PATH \
+	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" GUEST_COMPILERS
 #define GUEST_TOOLS_BIN "/holt/bin" /* in the root: for PATH, */
 #define GUEST_TOOLS_LIB "/holt/lib" /* and for PYTHONPATH */
 

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "spec/guest.h"
+
 #define WARM_FORK 'f'
 #define WARM_STREAMS 3
 #define WARM_GROUPS_MAX 64
@@ -54,6 +56,6 @@ struct warm_run {
 
 /* What the template interpreter is started with. A request for another start (other PYTHON*
  * settings, locale, home or search path) cannot be served by a copy of it. */
-#define WARM_PATH "/usr/local/bin:/usr/bin:/bin"
+#define WARM_PATH GUEST_PATH
 #define WARM_HOME "/home/user"
 #define WARM_LANG "C.UTF-8"

@@ -214,7 +214,7 @@ def test_only_the_environment_that_was_given_is_there():
     seen = dict(line.split("=", 1) for line in done.stdout.decode().splitlines())
     assert seen["A"] == "1" and seen["B"] == "x=y" and seen["PASSED"] == "yes"
     assert "SECRET" not in seen and "UNSET_HERE" not in seen
-    assert seen["PATH"] == "/usr/local/bin:/usr/bin:/bin"
+    assert seen["PATH"] == "/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin:/usr/local/cargo/bin"
 
 
 def test_the_working_directory_can_be_chosen():

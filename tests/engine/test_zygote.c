@@ -113,7 +113,7 @@ static bool run(struct rig *r, struct held *h, const char *code, char *dst, size
 	struct guest_result result = { 0 };
 	bool warm;
 
-	e.envp[e.envc++] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	e.envp[e.envc++] = "PATH=" GUEST_PATH;
 	assert_int_equal(guest_exec_sync(h->guest, &e, NULL, 0, &result, &r->err), 0);
 	assert_int_equal(result.exit.code, 0);
 	assert_int_equal(str_copy(dst, size, buf_str(&result.out)), 0);

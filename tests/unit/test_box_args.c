@@ -38,7 +38,7 @@ static void an_execution_is_closed_by_default(void **state)
 	assert_string_equal(e.user, "");
 	assert_string_equal(e.cwd, "");
 	assert_int_equal(e.envc, 2);
-	assert_string_equal(env_of(&e, "PATH"), "/usr/local/bin:/usr/bin:/bin");
+	assert_string_equal(env_of(&e, "PATH"), GUEST_PATH);
 }
 
 static void variables_given_win_over_the_defaults(void **state)

@@ -270,7 +270,7 @@ static void variables_of_the_request_win_over_those_of_the_sandbox_and_the_defau
 	assert_true(has_text(e.envp, e.envc, "A=sandbox"));
 	assert_true(has_text(e.envp, e.envc, "B=request"));
 	assert_true(has_text(e.envp, e.envc, "LANG=C"));
-	assert_true(has_text(e.envp, e.envc, "PATH=/usr/local/bin:/usr/bin:/bin"));
+	assert_true(has_text(e.envp, e.envc, "PATH=" GUEST_PATH));
 	rig_close(&rig);
 }
 

@@ -233,7 +233,7 @@ static void what_needs_another_start_is_refused(void **state)
 					    "LANG=de_DE.UTF-8",
 					    "PATH=/opt/bin",
 					    "HOME=/elsewhere",
-					    "PATH=/usr/local/bin:/usr/bin:/binx",
+					    "PATH=" GUEST_PATH "x",
 					    "PATH=/usr/local/bin:/usr/bin",
 					    "PYTHONPATH=/holt/lib:/x",
 					    "PYTHONPATH=" };
@@ -257,10 +257,10 @@ static void a_waiting_python_finds_what_is_made_for_its_box(void **state)
 	struct buf out = { 0 };
 
 	e.envp[e.envc++] = "PYTHONPATH=/holt/lib";
-	e.envp[e.envc++] = "PATH=/usr/local/bin:/usr/bin:/bin:/holt/bin";
+	e.envp[e.envc++] = "PATH=" GUEST_PATH ":/holt/bin";
 	assert_int_equal(run(rig, &e, &out), 0);
-	assert_string_equal(buf_str(&out), "['', '/holt/lib'] /holt/lib\n"
-					   "/usr/local/bin:/usr/bin:/bin:/holt/bin\n");
+	assert_string_equal(buf_str(&out),
+			    "['', '/holt/lib'] /holt/lib\n" GUEST_PATH ":/holt/bin\n");
 	buf_done(&out);
 }
 

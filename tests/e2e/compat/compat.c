@@ -120,7 +120,7 @@ static int run_in(struct boxed *box, const struct test_case *c, const char *code
 	struct guest_result result = { 0 };
 	int r;
 
-	e.envp[e.envc++] = "PATH=/usr/local/bin:/usr/bin:/bin";
+	e.envp[e.envc++] = "PATH=" GUEST_PATH;
 	e.envp[e.envc++] = "LANG=C.UTF-8";
 	for (size_t i = 0; i < c->envc; i++)
 		e.envp[e.envc++] = c->env[i];
