@@ -29,6 +29,15 @@
 	"PATH=" GUEST_ROOT_PATH "\n" \
 	"export PATH\nPS1='\\u@\\h:\\w\\$ '\n"
 
+/* For apt and apt-get, which cannot work: there is no list of packages. */
+#define NO_APT                                                                                     \
+	"#!/bin/sh\n"                                                                              \
+	"case $1 in -v | --version) exec apt-cache --version ;; esac\n"                            \
+	"echo \"${0##*/}: this sandbox has no packages of a system: it is made of the machine's "  \
+	"own programs. Install with pip, npm, cargo or go; or use a template made from an image, " \
+	"in which apt-get has been run (holt template build).\" >&2\n"                             \
+	"exit 100\n"
+
 /* A path of the tree, made with all directories on the way, which are the box's root's. */
 static int open_path(int tree, const char *path, uid_t owner, struct err *err)
 {
@@ -94,6 +103,26 @@ static int add_python(int root, int bin, uid_t owner, struct err *err)
 	return 0;
 }
 
+/* Says why, and what to do, instead of failing in ways of its own. */
+static int add_no_apt(int root, int bin, uid_t owner, struct err *err)
+{
+	static const char *const names[] = { "apt-get", "apt" };
+	int r = 0;
+
+	for (size_t i = 0; i < COUNT(names) && r == 0; i++) {
+		_close_ int fd = -1;
+
+		if (!is_there(root, i == 0 ? "usr/bin/apt-get" : "usr/bin/apt"))
+			continue;
+		fd = make_file(bin, names[i], 0755, owner, err);
+		if (fd < 0)
+			return fd;
+		if (fd_write_all(fd, NO_APT, strlen(NO_APT)) < 0)
+			r = err_sys(err, EIO, "fittings: %s", names[i]);
+	}
+	return r;
+}
+
 static int add_etc(const struct launch *l, int root, int tree, uid_t owner, struct err *err)
 {
 	struct copy_plan plan = { .max_bytes = ETC_BYTES, .max_inodes = UINT16_MAX };
@@ -132,6 +161,8 @@ static int fill(struct launch *l, const struct template *t, int tree, struct err
 	r = add_sudo(l, bin, owner, err);
 	if (r == 0)
 		r = add_python(root, bin, owner, err);
+	if (r == 0 && t->spec.root == ROOT_HOST)
+		r = add_no_apt(root, bin, owner, err);
 	return r < 0 ? r : add_etc(l, root, tree, owner, err);
 }
 

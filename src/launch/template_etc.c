@@ -45,11 +45,17 @@ static const struct {
 	{ "etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
 			       "networks: files\nprotocols: files\nservices: files\n" },
 	{ "etc/profile", "PATH=" GUEST_PATH "\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
+	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n" },
+};
+
+/* In boxes of the machine's own programs; an image may have others. */
+static const struct {
+	const char *path, *text;
+} host_files[] = {
 	/* A box is nobody's machine but its own: pip may write where the system's packages are. */
 	{ "etc/pip.conf", "[global]\nbreak-system-packages = true\n" },
 	/* Commits need an author; whoever has another says so in ~/.gitconfig. */
 	{ "etc/gitconfig", "[user]\n\tname = Sandbox\n\temail = user@sandbox.invalid\n" },
-	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n" },
 };
 
 static const struct {
@@ -286,6 +292,9 @@ int template_fill(int root_fd, bool host, int dir_fd, bool network, struct err *
 	for (size_t i = 0; i < COUNT(files) && r == 0; i++)
 		r = put_file(root_fd, files[i].path, files[i].text, strlen(files[i].text), 0644,
 			     err);
+	for (size_t i = 0; i < COUNT(host_files) && r == 0 && host; i++)
+		r = put_file(root_fd, host_files[i].path, host_files[i].text,
+			     strlen(host_files[i].text), 0644, err);
 	if (r == 0 && host)
 		r = copy_etc(root_fd, err);
 	if (r == 0 && network)

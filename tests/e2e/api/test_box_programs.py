@@ -1,5 +1,6 @@
 """What programs of every day find in a box without being told: compilers, an author, leave to install."""
 import pathlib
+import shutil
 
 import pytest
 
@@ -26,3 +27,13 @@ def test_the_systems_python_does_not_refuse_to_install(any_box):
 def test_compilers_in_directories_of_their_own_are_found(any_box):
     for shell in ("command -v go", "bash -lc 'command -v go'"):
         assert any_box.run(shell)["stdout"] == "/usr/local/go/bin/go\n"
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="this machine has no apt-get")
+@pytest.mark.parametrize("command", ["sudo apt-get install -y jq", "apt update", "sh -c '/usr/bin/apt-get update'"])
+def test_what_cannot_install_says_what_can(api, command):
+    made = api.sandbox("e2b")
+    done = made.run(command)
+    made.delete().must(204)
+    assert done["exitCode"] == 100 and done["stdout"] == "", done
+    assert "this sandbox has no packages of a system" in done["stderr"] and "pip" in done["stderr"], done

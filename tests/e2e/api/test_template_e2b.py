@@ -50,7 +50,7 @@ def running(box, name):
 def test_a_program_runs_as_the_user_at_home(home):
     assert output(home, "id -un; id -u; id -g; pwd; echo $HOME $USER $LOGNAME $SHELL") == (
         "user\n1000\n1000\n/home/user\n/home/user user user /bin/bash\n")
-    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin:/usr/local/cargo/bin\n"
     assert output(home, "echo $PATH") == output(home, "bash -l -c 'echo $PATH'") == path
     assert output(home, "stat -c '%a %U' /home/user /tmp") == "755 user\n1777 user\n"
     assert output(home, "touch ~/mine && echo ok > /tmp/mine && cat /tmp/mine") == "ok\n"
