@@ -14,6 +14,7 @@
 #include "sandbox/template_own.h"
 
 #define OWN "e2b" /* what theirs is here */
+#define INTERPRETER "code-interpreter"
 
 const char *template_names_own(const char *name)
 {
@@ -62,9 +63,20 @@ static bool find_by_ref(struct api_call *c, const char *name, struct sandbox_req
 	return req->template != NULL;
 }
 
-bool template_names_find(struct api_call *c, const char *name, struct sandbox_request *req)
+/* One of theirs, as it is here: who has built a template for the interpreter's code gets that. */
+static const char *own_name(struct api_call *c, const char *name)
 {
 	const char *own = template_names_own(name);
+
+	if (own && strncmp(name, INTERPRETER, strlen(INTERPRETER)) == 0 &&
+	    template_own_find(c->api->deps.sandboxes, c->who->owner, INTERPRETER))
+		return INTERPRETER;
+	return own;
+}
+
+bool template_names_find(struct api_call *c, const char *name, struct sandbox_request *req)
+{
+	const char *own = own_name(c, name);
 	struct object *snapshot;
 
 	req->template = own ? own : name;

@@ -13,7 +13,8 @@ import tempfile
 
 import pytest
 
-from support.daemon import Daemon, until
+from support.daemon import HOLT, ROOT, Daemon, until
+from support.e2b_plain import Sandbox
 
 BUSYBOX = pathlib.Path("/bin/busybox")
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
@@ -100,6 +101,23 @@ def build(api, kind, path, name="image", **more):
     with api.events("GET", f"/templates/builds/{made['id']}/events") as events:
         list(events)
     return api.get(f"/templates/builds/{made['id']}").must(200).json
+
+
+def test_the_interpreters_template_is_taken_for_e2bs_names(daemon, images):
+    """Its recipe, with a root that is smaller than what make-root makes."""
+    root = images / "code-interpreter"
+    with tarfile.open(fileobj=io.BytesIO(base(("etc", None), ("mark", b"interpreter")))) as tar:
+        tar.extractall(root)
+    root.chmod(0o755)
+    recipe = ROOT / "deploy/code-interpreter"
+    assert {"python3-numpy", "python3-pandas", "python3-matplotlib", "python3-sklearn", "r-base-core", "default-jdk-headless"} <= set(
+        (recipe / "packages").read_text().split())
+    env = {**os.environ, "HOLT_API_KEY": daemon.key, "HOLT_URL": f"http://127.0.0.1:{daemon.port}"}
+    subprocess.run([HOLT, "template", "build", "-q", str(recipe / "code-interpreter.yaml")], env=env, check=True, cwd=images)
+    for name in ("code-interpreter-v1", "code-interpreter"):
+        with Sandbox(daemon.api, name) as box:
+            made = daemon.api.get(f"/sandboxes/{box.id}").must(200).json
+            assert made["template"] == "code-interpreter:1", made
 
 
 def ready(api, kind, path, **more):
