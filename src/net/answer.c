@@ -217,9 +217,11 @@ void http_end(struct http_request *r)
 	exchange_answered(r);
 }
 
+/* Clients tell a server that has broken off from one that has ended: a chunked answer that just
+ * ends is a fault of the protocol to some, and the end to others. */
 void http_abort(struct http_request *r)
 {
-	conn_close(&r->c);
+	conn_reset(&r->c);
 	r->answer = ANSWER_ENDED;
 	exchange_over(r);
 }

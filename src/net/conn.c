@@ -81,6 +81,15 @@ void conn_close(struct conn *c)
 	server_bury(c->server, c);
 }
 
+void conn_reset(struct conn *c)
+{
+	struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+	if (c->fd >= 0)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	conn_close(c);
+}
+
 void conn_lose(struct conn *c)
 {
 	if (c->state == CONN_CLOSED)

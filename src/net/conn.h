@@ -86,6 +86,7 @@ void conn_resume(struct conn *c);              /* input is offered again at the 
 void conn_finish(struct conn *c, bool linger); /* close when all output is sent */
 void conn_fail(struct conn *c);                /* gone() at the end of the turn */
 void conn_close(struct conn *c);               /* now, and gone() is not called */
+void conn_reset(struct conn *c);               /* the same, as a break and not as an end */
 
 /* For the loop's callbacks and the server's sweep: may call back. */
 void conn_lose(struct conn *c); /* closes, then gone() */

@@ -102,6 +102,7 @@ static void on_readable(void *user, unsigned events)
 		assert_int_equal(buf_append(&c->got, bytes, (size_t)n), 0);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 		c->closed = true;
+		c->reset = n < 0 && errno == ECONNRESET;
 		(void)loop_io_want(c->io, 0);
 		loop_stop(c->g->loop);
 	}

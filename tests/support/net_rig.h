@@ -25,6 +25,7 @@ struct net_client {
 	struct loop_io *io;
 	struct buf got;
 	bool closed;      /* the server has closed its side, or all of it */
+	bool reset;       /* and by a reset */
 	bool not_read;    /* what the server sends stays in the socket */
 	const char *want; /* stops the loop when it has come */
 	size_t want_n;    /* the same by length */

@@ -230,6 +230,7 @@ static void an_aborted_answer_is_seen_to_be_incomplete(void **state)
 	net_client_until(&t->c, "1\r\nx\r\n");
 	http_abort(t->kept);
 	net_client_until_closed(&t->c);
+	assert_true(t->c.reset);
 	assert_false(net_client_has(&t->c, "\r\n0\r\n"));
 	assert_false(t->gone);
 	assert_int_equal(t->reports, 1);
