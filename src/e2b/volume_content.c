@@ -304,18 +304,30 @@ static bool check_owner(struct api_call *c, uint64_t uid, uint64_t gid)
 	return false;
 }
 
+/* Who says that nothing is to be forced wants no file replaced; who says nothing does not mind. */
+static bool take_force(struct api_call *c, unsigned *flags)
+{
+	const char *text = NULL;
+	bool force = false;
+
+	if (!call_query(c, "force", &text) || !call_query_bool(c, "force", &force))
+		return false;
+	*flags = force ? FILE_PARENTS : text ? FILE_EXCL : 0;
+	return true;
+}
+
 /* ?uid= ?gid= ?mode= ?force= */
 static bool take_making(struct api_call *c, struct guest_file *f)
 {
 	uint64_t uid = ABSENT, gid = ABSENT, mode = 0;
-	bool force = false;
+	unsigned flags = 0;
 
 	if (!call_query_u64(c, "uid", &uid) || !call_query_u64(c, "gid", &gid) ||
-	    !call_query_u64(c, "mode", &mode) || !call_query_bool(c, "force", &force) ||
+	    !call_query_u64(c, "mode", &mode) || !take_force(c, &flags) ||
 	    !check_owner(c, uid, gid))
 		return false;
 	f->mode = (uint32_t)mode;
-	f->flags = force ? FILE_PARENTS : 0;
+	f->flags = flags;
 	return true;
 }
 

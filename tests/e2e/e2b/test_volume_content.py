@@ -114,6 +114,16 @@ def test_files_are_written_read_listed_changed_and_removed(volume):
     volume.ask("DELETE", "path", "/d").must(404)
 
 
+def test_what_is_there_is_replaced_unless_nothing_is_to_be_forced(volume):
+    volume.write("/a.txt", b"first", force="false")
+    volume.ask("PUT", "file", "/a.txt", b"second", force="false").must(409)
+    assert volume.read("/a.txt") == b"first"
+    volume.ask("PUT", "file", "/a.txt", b"second", force="true").must(201)
+    assert volume.read("/a.txt") == b"second"
+    volume.ask("PUT", "file", "/a.txt", b"third").must(201)
+    assert volume.read("/a.txt") == b"third"
+
+
 def test_a_large_file_goes_both_ways(volume):
     data = bytes(range(256)) * (12 << 10)
     assert volume.write("/large", data)["size"] == len(data)
