@@ -13,6 +13,7 @@
 #include "e2b/process.h"
 #include "e2b/process_input.h"
 #include "e2b/rpc.h"
+#include "loop/loop.h"
 #include "net/http.h"
 #include "sandbox/exec.h"
 
@@ -22,6 +23,7 @@
 		.kind = CONNECT_UNARY, .fields = fields_, .count = COUNT(fields_), \
 		.size = sizeof(struct_), .handle = handle_                         \
 	}
+#define KILL_MS 5000u /* for a process to be gone */
 #define PROCESS(struct_)                                                    \
 	JV_FIELD("process", OBJECT, struct_, process, .flags = JV_REQUIRED, \
 		 .sub = process_selector_fields, .sub_count = PROCESS_SELECTOR_COUNT)
@@ -163,19 +165,83 @@ static void reply_result(struct api_call *c, int r, const struct process_selecto
 	problem_reply(c, &err);
 }
 
+/* ---- a kill is answered when it is done ---- */
+
+struct killing { /* in the request's arena */
+	struct api_call *call;
+	struct execution *x;      /* held */
+	struct exec_wait *wait;   /* owned; NULL once it has called */
+	struct loop_timer *timer; /* owned */
+};
+
+static void killing_done(struct killing *k)
+{
+	if (k->wait)
+		exec_unwait(k->wait);
+	k->wait = NULL;
+	k->timer = loop_timer_free(k->timer);
+	exec_unref(k->x);
+}
+
+static void killing_gone(void *user, struct http_request *r)
+{
+	(void)r;
+	killing_done(user);
+}
+
+/* A process that the kernel does not let go was killed all the same. */
+static void killing_late(void *user)
+{
+	struct killing *k = user;
+
+	killing_done(k);
+	rpc_reply_empty(k->call);
+}
+
+static void killed(void *user, struct execution *x)
+{
+	struct killing *k = user;
+
+	(void)x;
+	k->wait = NULL;
+	killing_late(k);
+}
+
+/* Clients look for the process as soon as they are answered, and want to find none. */
+static void reply_killed(struct api_call *c, struct execution *x)
+{
+	struct killing *k = arena_alloc(http_arena(c->http), sizeof(*k));
+
+	if (!k)
+		return rpc_reply_empty(c);
+	k->call = c;
+	k->x = exec_ref(x);
+	k->wait = exec_wait(x, killed, k);
+	if (!k->wait || loop_timer_create(c->api->deps.loop, killing_late, k, &k->timer) < 0) {
+		killing_done(k);
+		return rpc_reply_empty(c);
+	}
+	http_on_gone(c->http, killing_gone, k);
+	loop_timer_start(k->timer, KILL_MS, 0);
+}
+
 /* What it has started goes with it: a shell that is ended alone leaves its command behind. */
 static void send_signal(struct api_call *c)
 {
 	const struct control *k = c->body;
-	int signo = signal_of(k->signal);
+	int signo = signal_of(k->signal), r;
 	struct execution *x;
 
 	if (signo == 0)
 		return rpc_fail(c, CONNECT_UNIMPLEMENTED,
 				"signal: want SIGNAL_SIGTERM or SIGNAL_SIGKILL");
 	x = process_running(c, &k->process);
-	if (x)
-		reply_result(c, exec_signal(x, signo, true), &k->process);
+	if (!x)
+		return;
+	r = exec_signal(x, signo, true);
+	if (r == 0 && signo == SIGKILL)
+		return reply_killed(c, x);
+	reply_result(c, r, &k->process);
 }
 
 void e2b_process_send_signal(struct api_call *c)

@@ -239,6 +239,16 @@ def test_a_signal_ends_it(envd, signal, status):
     assert victim.wait().exit == {"exitCode": -1, "exited": False, "status": status, "error": status}
 
 
+def test_a_kill_is_answered_when_the_process_is_gone(envd):
+    """Seen from inside, where a client looks next; a terminal takes the longest to go."""
+    for _ in range(20):
+        victim = start(envd, process={"cmd": "/bin/bash", "args": ["-i"]}, pty={"size": {"cols": 80, "rows": 24}})
+        victim.say("SendSignal", signal="SIGNAL_SIGKILL").must(200)
+        assert victim.pid not in [process["pid"] for process in running(envd)]
+        assert victim.say("SendSignal", signal="SIGNAL_SIGKILL").status == 404
+        victim.wait()
+
+
 def test_a_kill_takes_what_the_shell_has_started_along(envd):
     victim = start(envd, "sleep 1000 & echo $!; wait").until(b"\n")
     victim.say("SendSignal", signal="SIGNAL_SIGKILL").must(200)
