@@ -27,6 +27,13 @@ static void write_message(struct jw *w, const char *message, const char *field)
 	jw_str_field(w, "message", message);
 }
 
+static void begin(struct jw *w, int status, const char *message, const char *field)
+{
+	jw_object_begin(w);
+	jw_int_field(w, "code", status);
+	write_message(w, message, field);
+}
+
 void e2b_refuse_rest(struct api_call *c, int status, const char *code, const char *message,
 		     const char *field)
 {
@@ -38,9 +45,7 @@ void e2b_refuse_rest(struct api_call *c, int status, const char *code, const cha
 		status = 429;
 		(void)http_header_add(c->http, "Retry-After", "1");
 	}
-	jw_object_begin(&w);
-	jw_int_field(&w, "code", status);
-	write_message(&w, message, field);
+	begin(&w, status, message, field);
 	jw_str_field(&w, "error_code", code);
 	reply(c, status, &w);
 }
@@ -56,8 +61,14 @@ static bool is_rpc(const struct api_call *c)
 void e2b_refuse_envd(struct api_call *c, int status, const char *code, const char *message,
 		     const char *field)
 {
-	if (!is_rpc(c))
-		return e2b_refuse_rest(c, status, code, message, field);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	(void)code; /* what is in a sandbox has no such field, unlike the control plane */
+	if (!is_rpc(c)) {
+		begin(&w, status, message, field);
+		return reply(c, status, &w);
+	}
 	if (!c->route) /* a call that nobody knows: the status says so, also to a stream */
 		return rpc_refuse_unknown(c);
 	rpc_refuse(c, status, message);

@@ -298,9 +298,9 @@ static int check_signature(struct api_call *c, struct sandbox *sb, struct err *e
 	if (r == 0)
 		return err_set(err, EACCES, "want the sandbox's token in " HEADER_TOKEN);
 	if (r < 0 || !is_signed_by(&p, sb))
-		return err_set(err, EACCES, "the signature is not valid");
+		return err_set(err, EACCES, "invalid signature");
 	if (p.what.expires != 0 && p.what.expires * 1000 < clock_wall_ms())
-		return err_set(err, EACCES, "the signature has expired");
+		return err_set(err, EACCES, "signature is already expired");
 	return 0;
 }
 
@@ -367,9 +367,7 @@ int e2b_authenticate(struct api_call *c, void (*again)(struct api_call *c), stru
 
 	/* An address that no sandbox has signed says nothing of any of them. */
 	if (c->claim.box_id[0] == '\0' && take_signature(c, &p) > 0)
-		return err_set(err, EACCES,
-			       "the signature is not valid, or its sandbox was not used for long: "
-			       "addresses with a host name of the sandbox last as long as it does");
+		return err_set(err, EACCES, "invalid signature");
 	if (!sb || strcmp(sandbox_id(sb), c->claim.box_id) != 0) {
 		e2b_reply_gone(c);
 		return -EINPROGRESS;
