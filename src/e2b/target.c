@@ -54,14 +54,15 @@ static bool find_header(struct api_call *c)
 }
 
 /* Ports that were exposed, and those of sandboxes that were not made by this protocol, are Holt's
- * own: that door says who may (proxy_door.c). */
+ * own: that door says who may (proxy_door.c). A sandbox that is not there is nobody's: clients want
+ * to learn that theirs has ended, and by its id alone anybody could (find_header). */
 static bool is_holts(struct api_call *c)
 {
 	struct sandbox *sb = sandboxes_find(c->api->deps.sandboxes, c->claim.box_id, NULL);
 	struct sandbox_info info;
 
 	if (!sb)
-		return true; /* which says nothing of whether there is one */
+		return false;
 	sandbox_info(sb, &info);
 	return info.note[0] == '\0' || port_find(sb, c->claim.port);
 }
@@ -289,7 +290,7 @@ struct sandbox *e2b_sandbox(struct api_call *c)
 	return sb;
 }
 
-/* A signature is looked at first, then its time: as their server does. */
+/* A signature is looked at first, then its time: as their server does, and in its words. */
 static int check_signature(struct api_call *c, struct sandbox *sb, struct err *err)
 {
 	struct presented p;

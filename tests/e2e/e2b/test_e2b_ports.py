@@ -120,6 +120,15 @@ def test_a_paused_one_is_gone_unless_it_wakes_by_itself(daemon):
         assert waking.control.ask("GET", f"/sandboxes/{waking.id}").must(200).json["state"] == "running"
 
 
+def test_the_host_name_of_one_that_was_killed_says_so(daemon, api):
+    with Sandbox(daemon.api) as made:
+        serve(made)
+        plane = Plane(api, Host=f"3000-{made.id}.{DOMAIN}")
+        assert plane.ask("GET", "/").status == 200
+        made.control.ask("DELETE", f"/sandboxes/{made.id}").must(204)
+        gone(plane.ask("GET", "/"), made.id)
+
+
 def test_one_that_is_not_public_wants_its_token(daemon, box):
     with Sandbox(daemon.api, network={"allowPublicTraffic": False}) as closed:
         serve(closed)
