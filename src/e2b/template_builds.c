@@ -95,14 +95,16 @@ static void reserved(void *user, struct object *o, const struct err *err)
 {
 	_cleanup_(buf_done) struct buf buf = { 0 };
 	struct jw w = jw_begin(&buf);
+	char uuid[BUILD_UUID_SIZE];
 	const struct build *b;
 
 	if (err)
 		return problem_reply(user, err);
 	b = o->data;
+	build_id_write(o->id, uuid);
 	jw_object_begin(&w);
 	jw_str_field(&w, "templateID", b->name);
-	jw_str_field(&w, "buildID", o->id);
+	jw_str_field(&w, "buildID", uuid);
 	jw_bool_field(&w, "public", false);
 	for (int i = 0; i < 2; i++) {
 		jw_key(&w, i == 0 ? "names" : "aliases");
@@ -159,8 +161,7 @@ void e2b_build_request(struct api_call *c)
 /* NULL after 404: another owner's, or another template's. */
 static struct object *find(struct api_call *c)
 {
-	struct object *o = objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD),
-					call_param(c, "bid"), c->who->owner);
+	struct object *o = template_build_find(c);
 	const struct build *b = o ? o->data : NULL;
 	struct template_ref ref;
 

@@ -174,9 +174,7 @@ static void write_reason(struct jw *w, const struct build *b)
 /* NULL after 404. */
 static const struct object *find(struct api_call *c, struct entries *ret)
 {
-	const struct object *o =
-		objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD),
-			     call_param(c, "bid"), c->who->owner);
+	const struct object *o = template_build_find(c);
 
 	*ret = (struct entries){ .left = ENTRIES_MAX };
 	if (!o)
@@ -191,13 +189,15 @@ void e2b_build_status(struct api_call *c)
 	struct entries which;
 	const struct object *o = find(c, &which);
 	const struct build *b = o ? o->data : NULL;
+	char uuid[BUILD_UUID_SIZE];
 
 	if (!b || !call_query_u64(c, "logsOffset", &which.from) ||
 	    !call_query_u64(c, "limit", &which.left))
 		return;
+	build_id_write(o->id, uuid);
 	jw_object_begin(&w);
 	jw_str_field(&w, "templateID", b->name);
-	jw_str_field(&w, "buildID", o->id);
+	jw_str_field(&w, "buildID", uuid);
 	jw_str_field(&w, "status", status_of(b));
 	write_entries(&w, "logEntries", b, which);
 	which.is_text = true;

@@ -51,9 +51,41 @@ struct tagging { /* in the request's arena: it waits, also for a client that has
 	struct api_call *call;
 	struct template_ref ref;
 	uint64_t version;
-	char build_id[ID_LEN + 1];
+	char build_id[BUILD_UUID_SIZE];
 	size_t at; /* the next tag */
 };
+
+/* "team/name:tag" names a tag, too. */
+static const char *bare_tag(const char *tag)
+{
+	const char *colon = strrchr(tag, ':');
+
+	return colon ? colon + 1 : tag;
+}
+
+/* Each is a tag, or one of this very template; false after an answer. */
+static bool check_tags(struct api_call *c, const struct template_ref *target)
+{
+	const struct body_tags *body = c->body;
+	struct template_ref ref;
+
+	for (size_t i = 0; i < body->tags.len; i++) {
+		const char *tag = body->tags.items[i];
+
+		if (template_tag_is_default(bare_tag(tag))) {
+			problem_field(c, "tags", "tags: '%s' is always the newest build", tag);
+			return false;
+		}
+		if (tag[0] == '\0' || (strchr(tag, ':') && (!template_ref_parse(tag, &ref) ||
+							    strcmp(ref.name, target->name) != 0 ||
+							    strcmp(ref.tag, bare_tag(tag)) != 0))) {
+			problem_field(c, "tags", "tags: '%.64s': want a tag, or %s:tag", tag,
+				      target->name);
+			return false;
+		}
+	}
+	return true;
+}
 
 /* NULL after an answer. */
 static struct tagging *tagging_create(struct api_call *c)
@@ -67,12 +99,18 @@ static struct tagging *tagging_create(struct api_call *c)
 		return NULL;
 	}
 	t->call = c;
-	o = template_ref_parse(body->name, &t->ref) ? template_ref_find(c, &t->ref) : NULL;
+	if (!template_ref_parse(body->name, &t->ref)) {
+		problem_status(c, 400, "'%.64s': want a template's name, or name:tag", body->name);
+		return NULL;
+	}
+	if (!check_tags(c, &t->ref))
+		return NULL;
+	o = template_ref_find(c, &t->ref);
 	if (!o || parse_u64(o->name + strlen(t->ref.name) + 1, 1, UINT64_MAX, &t->version) < 0) {
 		problem_status(c, 404, "template '%.64s' not found", body->name);
 		return NULL;
 	}
-	(void)str_copy(t->build_id, sizeof(t->build_id), template_build_id(c, o));
+	template_build_id(c, o, t->build_id);
 	return t;
 }
 
@@ -87,18 +125,10 @@ static void reply_tagged(struct tagging *t)
 	jw_key(&w, "tags");
 	jw_array_begin(&w);
 	for (size_t i = 0; i < body->tags.len; i++)
-		jw_string(&w, body->tags.items[i]);
+		jw_string(&w, bare_tag(body->tags.items[i]));
 	jw_array_end(&w);
 	jw_object_end(&w);
 	call_reply(t->call, 201, &w);
-}
-
-/* "team/name:tag" names a tag, too. */
-static const char *bare_tag(const char *tag)
-{
-	const char *colon = strrchr(tag, ':');
-
-	return colon ? colon + 1 : tag;
 }
 
 static void tag_next(void *user, struct object *o, const struct err *err)
@@ -118,14 +148,8 @@ static void tag_next(void *user, struct object *o, const struct err *err)
 
 void e2b_tags_put(struct api_call *c)
 {
-	const struct body_tags *body = c->body;
-	struct tagging *t;
+	struct tagging *t = tagging_create(c);
 
-	for (size_t i = 0; i < body->tags.len; i++)
-		if (template_tag_is_default(bare_tag(body->tags.items[i])))
-			return problem_field(c, "tags", "tags: '%s' is always the newest build",
-					     body->tags.items[i]);
-	t = tagging_create(c);
 	if (t)
 		tag_next(t, NULL, NULL);
 }
@@ -181,7 +205,7 @@ static void write_tag(struct listing *l, const char *tag, const struct object *v
 {
 	jw_object_begin(l->w);
 	jw_str_field(l->w, "tag", tag);
-	jw_str_field(l->w, "buildID", template_build_id(l->call, version));
+	template_write_build(l->w, l->call, version);
 	jw_iso_field(l->w, "createdAt", since_ms);
 	jw_object_end(l->w);
 }

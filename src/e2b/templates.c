@@ -33,6 +33,8 @@ bool template_ref_parse(const char *text, struct template_ref *ret)
 	size_t n = strcspn(begin, ":");
 
 	*ret = (struct template_ref){ 0 };
+	if (n == 0 || (begin[n] && !begin[n + 1]))
+		return false;
 	if (str_format(ret->name, sizeof(ret->name), "%.*s", (int)n, begin) < 0 ||
 	    (begin[n] && str_copy(ret->tag, sizeof(ret->tag), begin + n + 1) < 0))
 		return false;
@@ -45,7 +47,7 @@ bool template_ref_parse(const char *text, struct template_ref *ret)
 
 bool template_tag_is_default(const char *tag)
 {
-	return strcmp(tag, "default") == 0 || strcmp(tag, "latest") == 0;
+	return strcmp(tag, "default") == 0;
 }
 
 struct object *template_ref_find(struct api_call *c, const struct template_ref *ref)
@@ -81,12 +83,29 @@ static void look_for_maker(void *user, struct object *o)
 		m->build = o;
 }
 
-const char *template_build_id(struct api_call *c, const struct object *version)
+void template_build_id(struct api_call *c, const struct object *version, char ret[BUILD_UUID_SIZE])
 {
 	struct maker m = { .version = version };
 
 	objects_each(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD), look_for_maker, &m);
-	return m.build ? m.build->id : version->id;
+	build_id_write(m.build ? m.build->id : version->id, ret);
+}
+
+void template_write_build(struct jw *w, struct api_call *c, const struct object *version)
+{
+	char uuid[BUILD_UUID_SIZE];
+
+	template_build_id(c, version, uuid);
+	jw_str_field(w, "buildID", uuid);
+}
+
+struct object *template_build_find(struct api_call *c)
+{
+	const char *text = call_param(c, "bid");
+	char id[ID_LEN + 1];
+
+	return objects_find(sandboxes_objects(c->api->deps.sandboxes, OBJECTS_BUILD),
+			    build_id_read(text, id) ? id : text, c->who->owner);
 }
 
 /* The version that the path names; NULL after 404. */
@@ -153,7 +172,7 @@ static void write_template(struct versions *v, const struct object *o)
 
 	jw_object_begin(w);
 	jw_str_field(w, "templateID", v->name);
-	jw_str_field(w, "buildID", template_build_id(v->call, o));
+	template_write_build(w, v->call, o);
 	write_names(w, v->name);
 	write_size(w, o->data);
 	write_use(w);
@@ -201,7 +220,7 @@ static void write_version(void *user, struct object *o)
 	if (!is_version_of(o, v->call->who->owner, v->name))
 		return;
 	jw_object_begin(v->w);
-	jw_str_field(v->w, "buildID", template_build_id(v->call, o));
+	template_write_build(v->w, v->call, o);
 	jw_str_field(v->w, "status", "ready");
 	jw_iso_field(v->w, "createdAt", o->created_ms);
 	jw_iso_field(v->w, "updatedAt", o->updated_ms);

@@ -5,10 +5,12 @@
 #include <stdbool.h>
 
 #include "api/queries.h"
+#include "e2b/build_id.h"
 #include "sandbox/objects.h"
 #include "json/jv_decode.h"
 
 struct api_call;
+struct jw;
 struct route_body;
 struct template_own;
 
@@ -16,13 +18,16 @@ struct template_ref { /* "team/name:tag", taken apart */
 	char name[OBJECT_NAME_MAX + 1];
 	char tag[OBJECT_NAME_MAX + 1]; /* "": the newest, which is what "default" means, too */
 };
-/* False: it is longer than one can be. */
+/* False: it is longer than one can be, or a part of it is missing. */
 bool template_ref_parse(const char *text, struct template_ref *ret);
 bool template_tag_is_default(const char *tag);
 /* The owner's version that it names; NULL. Borrowed for this turn of the loop. */
 struct object *template_ref_find(struct api_call *c, const struct template_ref *ref);
-/* The id of the build that has made it, or its own: never NULL. */
-const char *template_build_id(struct api_call *c, const struct object *version);
+/* Of the build that has made it, or its own. */
+void template_build_id(struct api_call *c, const struct object *version, char ret[BUILD_UUID_SIZE]);
+void template_write_build(struct jw *w, struct api_call *c, const struct object *version);
+/* The build that the path names; NULL. */
+struct object *template_build_find(struct api_call *c);
 
 /* What a template begins with, as a build's wish says it; false after an answer. */
 struct build_wish;

@@ -113,11 +113,9 @@ int alias_check_name(const char *alias, struct err *err)
 {
 	int r = check_name(alias, err);
 
-	if (r == 0 && (alias[0] < 'a' || alias[0] > 'z' || strcmp(alias, "latest") == 0 ||
-		       strlen(alias) > TEMPLATE_NAME_MAX))
+	if (r == 0 && (alias[0] < 'a' || alias[0] > 'z' || strlen(alias) > TEMPLATE_NAME_MAX))
 		r = err_set(err, EINVAL,
-			    "alias: want a name that begins with a letter, at most %d long, and "
-			    "not 'latest'",
+			    "alias: want a name that begins with a letter, at most %d long",
 			    TEMPLATE_NAME_MAX);
 	return r;
 }

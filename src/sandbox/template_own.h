@@ -1,6 +1,6 @@
 /* Templates of users: a built-in one with variables, limits, files and more of their own. They have
- * versions, name:1, name:2 and so on; the name alone, and name:latest, is the newest. Other names
- * for versions are aliases: template_alias.h. */
+ * versions, name:1, name:2 and so on; the name alone, and name:latest where that is no alias, is
+ * the newest. Other names for versions are aliases: template_alias.h. */
 #pragma once
 
 #include <stddef.h>

@@ -251,7 +251,7 @@ def test_an_alias_stands_for_one_version_until_it_is_moved(api, template):
     assert api.get("/templates/own/aliases").must(200).json["items"] == []
 
 
-@pytest.mark.parametrize("alias", ["latest", "7", "1a", "Prod", "a" * 64, "a%20b"])
+@pytest.mark.parametrize("alias", ["7", "1a", "Prod", "a" * 64, "a%20b"])
 def test_some_words_are_no_aliases(api, template, alias):
     template(**{"from": "bash"})
     api.ask("PUT", f"/templates/own/aliases/{alias}", {"version": 1}).must(400)
@@ -263,6 +263,15 @@ def test_an_alias_of_nothing_is_refused(api, template):
     api.ask("PUT", "/templates/other/aliases/prod", {"version": 1}).error(404)
     api.ask("PUT", "/templates/own/aliases/prod", {"version": 0}).must(400)
     api.ask("PUT", "/templates/own/aliases/prod", {}).must(400)
+
+
+def test_latest_is_the_newest_until_somebody_says_otherwise(api, template):
+    first = template(**{"from": "bash", "env": {"V": "1"}})
+    api.ask("PUT", "/templates/own/aliases/latest", {"version": 1}).must(200)
+    second = template(**{"from": "bash", "env": {"V": "2"}})
+    assert api.get("/templates/own:latest").must(200).json["id"] == first["id"]
+    api.delete("/templates/own/aliases/latest").must(204)
+    assert api.get("/templates/own:latest").must(200).json["id"] == second["id"]
 
 
 @pytest.mark.parametrize("start", ["warm", "cold"])

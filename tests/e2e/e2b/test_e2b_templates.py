@@ -6,6 +6,7 @@ import io
 import tarfile
 import threading
 import urllib.parse
+import uuid
 
 import pytest
 
@@ -115,6 +116,7 @@ def error(answer, status_, word):
 
 def test_a_build_is_asked_for_then_begun_and_makes_a_template(plane):
     asked = request(plane, cpuCount=1, memoryMB=512)
+    assert str(uuid.UUID(asked["buildID"])) == asked["buildID"], "clients read it as one"
     assert asked == {"templateID": "own", "buildID": asked["buildID"], "public": False, "names": ["own"],
                      "aliases": ["own"], "tags": ["default"]}
     assert status(plane, asked)["status"] == "waiting"
@@ -402,5 +404,30 @@ def test_tags_are_names_of_builds(plane):
     assert set(tags()) == {"default", "prod"}
     error(plane.ask("DELETE", "/templates/tags", {"name": "own", "tags": ["v1"]}), 404, "v1")
     error(plane.ask("POST", "/templates/tags", {"target": "own:v1", "tags": ["x"]}), 404, "own:v1")
-    for bad in ["latest", "default", "UPPER", "a b", "1"]:
+    for bad in ["default", "UPPER", "a b", "1", "", ":v9", "own:", "own:v8:v9", "other:v9", "own:default"]:
         assert plane.ask("POST", "/templates/tags", {"target": "own", "tags": [bad]}).status == 400, bad
+    for bad in [":v9", "own:", ":"]:
+        assert plane.ask("POST", "/templates/tags", {"target": bad, "tags": ["x"]}).status == 400, bad
+        assert plane.ask("POST", "/v3/templates", {"name": bad}).status == 400, bad
+    assert set(tags()) == {"default", "prod"}
+
+
+def test_latest_is_a_tag_like_another(plane):
+    first = request(plane, "own")
+    start(plane, first, [run("echo one > ~/which")]).must(202)
+    assert wait(plane, first)["status"] == "ready"
+    error(plane.ask("DELETE", "/templates/tags", {"name": "own", "tags": ["latest"]}), 404, "latest")
+    made = plane.ask("POST", "/templates/tags", {"target": "own", "tags": ["own:latest", "team/own:production"]}).must(201).json
+    assert made == {"buildID": first["buildID"], "tags": ["latest", "production"]}
+    second = request(plane, "own")
+    start(plane, second, [run("echo two > ~/which")]).must(202)
+    assert wait(plane, second)["status"] == "ready"
+    with Sandbox(plane.api, "own:latest") as box:
+        assert box.shell("cat ~/which")["stdout"] == "one\n", "it stays where it was put"
+    plane.ask("DELETE", "/templates/tags", {"name": "own", "tags": ["latest"]}).must(204)
+    third = request(plane, "own", tags=["latest"])
+    assert third["tags"] == ["latest"]
+    start(plane, third, [run("echo three > ~/which")]).must(202)
+    assert wait(plane, third)["status"] == "ready"
+    tags = {t["tag"]: t["buildID"] for t in plane.ask("GET", "/templates/own/tags").must(200).json}
+    assert tags == {"default": third["buildID"], "latest": third["buildID"], "production": first["buildID"]}
