@@ -47,6 +47,7 @@ static const struct jv_field new_sandbox[] = {
 		 .flags = JV_NULLABLE),
 	JV_FIELD("network", VALUE, struct body_new_sandbox, network, .flags = JV_NULLABLE),
 	JV_FIELD("iam", VALUE, struct body_new_sandbox, iam, .flags = JV_NULLABLE),
+	/* For the program that clients start inside next; a template without it makes them fail. */
 	JV_FIELD("mcp", VALUE, struct body_new_sandbox, mcp, .flags = JV_NULLABLE),
 	JV_FIELD("volumeMounts", OBJECTS, struct body_new_sandbox, volumes, .flags = JV_NULLABLE,
 		 .max = VOLUMES_MAX, .sub = volume_mount, .sub_count = LEN(volume_mount),

@@ -63,10 +63,6 @@ static void created(void *user, struct sandbox *sb, const struct err *err)
 /* What is not to be had here is refused: who was told nothing would rely on it. */
 static bool check_missing(struct api_call *c, const struct body_new_sandbox *body)
 {
-	if (jv_len(body->mcp) > 0) {
-		problem_field(c, "mcp", "mcp: this server has no MCP gateway");
-		return false;
-	}
 	if (jv_len(jv_get(body->iam, "tokens")) > 0) {
 		problem_field(c, "iam", "iam: this server gives no workload tokens");
 		return false;

@@ -18,7 +18,9 @@
 
 const char *template_names_own(const char *name)
 {
-	static const char *const names[] = { "base", "code-interpreter-v1", "code-interpreter" };
+	/* The last has no gateway here: who wants one is told by their own client. */
+	static const char *const names[] = { "base", "code-interpreter-v1", "code-interpreter",
+					     "mcp-gateway" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], name) == 0)

@@ -156,7 +156,6 @@ def test_an_unknown_template_is_named(control):
     ({"templateID": "base", "network": {"egressProxy": {"address": "p.test:1", "password": "x"}}}, "network.egressProxy"),
     ({"templateID": "base", "network": {"allowOut": ["x" * 200] * 200}}, "network"),
     ({"templateID": "base", "autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}}, "autoResume"),
-    ({"templateID": "base", "mcp": {"browserbase": {}}}, "mcp"),
     ({"templateID": "base", "iam": {"tokens": {"a": {"audience": "b", "tokenType": "c"}}}}, "iam"),
     ({"templateID": "base", "volumeMounts": [{"name": "no-such-volume", "path": "/data"}]}, "no-such-volume"),
 ])
