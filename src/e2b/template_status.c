@@ -149,18 +149,33 @@ static const char *status_of(const struct build *b)
 	}
 }
 
+/* In their words where clients look for them; else in ours, behind which step it was. */
+static void say_reason(struct buf *text, const struct build_step *s, const char *reason)
+{
+	const char *user = strstr(reason, "it could not be started: user '");
+
+	if (user && s->type == BUILD_RUN && s->user)
+		(void)buf_printf(text,
+				 "failed to run command '%s': command failed: unauthenticated: "
+				 "invalid username: '%s'",
+				 subject_of(s), s->user);
+	else
+		(void)buf_printf(text, "%s '%s': %s", name_of(s), subject_of(s), reason);
+}
+
 static void write_reason(struct jw *w, const struct build *b)
 {
+	const char *reason = b->reason[0] ? b->reason : "the build has failed";
 	_cleanup_(buf_done) struct buf text = { 0 };
 	char step[24] = "base";
 
 	for (size_t i = 0; i < b->n_steps; i++)
 		if (b->steps[i].state == BUILD_STEP_FAILED) {
 			(void)str_format(step, sizeof(step), "%zu", count_said(b, i + 1));
-			(void)buf_printf(&text, "%s '%s': ", name_of(&b->steps[i]),
-					 subject_of(&b->steps[i]));
+			say_reason(&text, &b->steps[i], reason);
 		}
-	(void)buf_puts(&text, b->reason[0] ? b->reason : "the build has failed");
+	if (text.len == 0)
+		(void)buf_puts(&text, reason);
 	jw_key(w, "reason");
 	jw_object_begin(w);
 	jw_str_field(w, "message", buf_str(&text));

@@ -5,6 +5,8 @@
 #include "api/call.h"
 #include "api/package_plan.h"
 #include "api/problem.h"
+#include "auth/principal.h"
+#include "auth/scope.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -13,6 +15,7 @@
 #include "net/http.h"
 #include "sandbox/build.h"
 #include "sandbox/build_files.h"
+#include "sandbox/root_find.h"
 #include "sandbox/sandbox.h"
 
 #define SHELL "/bin/bash"
@@ -54,10 +57,23 @@ static const char workdir_script[] =
 	"[ \"$(id -u)\" = 0 ] || exit 0\n" /* there is nobody else */
 	"chown -- \"${2:-$(id -nu 1000 2>/dev/null || echo root)}:\" \"$1\"\n";
 
+/* Who runs what names nobody is "user": an image does not know that one. Its line goes first, as
+ * the name of a number that the image may have given to another. */
+static const char user_script[] =
+	"put() { { echo \"$2\"; cat \"$1\" 2>/dev/null; } >\"$1.new\" && mv \"$1.new\" \"$1\"; }\n"
+	"if ! id -u user >/dev/null 2>&1; then\n"
+	"put /etc/passwd user:x:1000:1000:user:/home/user:/bin/bash || exit\n"
+	"put /etc/group user:x:1000: || exit\n"
+	"fi\n"
+	"[ ! -d /home/user ] || exit 0\n"
+	"mkdir -p /home/user || exit\n"
+	"[ \"$(id -u)\" != 0 ] || chown user: /home/user\n";
+
 bool template_step_is_ours(const struct build_step *s)
 {
 	return s->type == BUILD_RUN && s->args.len > 3 &&
-	       strcmp(s->args.items[2], workdir_script) == 0;
+	       (strcmp(s->args.items[2], workdir_script) == 0 ||
+		strcmp(s->args.items[2], user_script) == 0);
 }
 
 static bool set_args(struct api_call *c, struct build_step *to, const char *const *args, size_t n)
@@ -178,6 +194,15 @@ static bool take_workdir(struct api_call *c, const struct body_step *s, const ch
 	return set_args(c, to, args, sizeof(args) / sizeof(args[0]));
 }
 
+static bool take_user(struct api_call *c, struct build_step *to)
+{
+	static const char *const args[] = { "/bin/sh", "-c", user_script, "user" };
+
+	to->type = BUILD_RUN;
+	to->user = "root";
+	return set_args(c, to, args, sizeof(args) / sizeof(args[0]));
+}
+
 static bool take_step(struct api_call *c, const struct body_step *s, const char **user,
 		      struct build_step *to)
 {
@@ -203,7 +228,7 @@ bool template_steps(struct api_call *c, const struct jv_objects *from, bool is_f
 		    struct build_wish *wish)
 {
 	const struct body_step *steps = from->items;
-	struct build_step *to = arena_array(http_arena(c->http), 2 * from->len + 1, sizeof(*to));
+	struct build_step *to = arena_array(http_arena(c->http), 2 * from->len + 2, sizeof(*to));
 	const char *user = "";
 	size_t n = 0;
 
@@ -211,6 +236,8 @@ bool template_steps(struct api_call *c, const struct jv_objects *from, bool is_f
 		problem_reply(c, &(struct err){ ENOMEM, "steps" });
 		return false;
 	}
+	if (wish->root && !take_user(c, &to[n++]))
+		return false;
 	for (size_t i = 0; i < from->len; i++) {
 		if (strcmp(steps[i].type, "WORKDIR") == 0 &&
 		    !take_workdir(c, &steps[i], user, &to[n++]))
@@ -240,6 +267,30 @@ static const char *own_image(const char *image)
 	return template_names_own(bare);
 }
 
+/* Files of the machine: only for keys that may use them. */
+static bool take_image(struct api_call *c, const char *image, struct build_wish *wish)
+{
+	struct root_found *found = arena_alloc(http_arena(c->http), sizeof(*found));
+	struct err err = { 0 };
+
+	if (!found || principal_check(c->who, SCOPE_IMAGE, &err) < 0) {
+		problem_reply(c, found ? &err : &(struct err){ ENOMEM, "image" });
+		return false;
+	}
+	if (root_find(c->api->deps.sandboxes, image, found) < 0) {
+		problem_field(c, "fromImage",
+			      "fromImage: this server reaches no registry, and has no image "
+			      "'%.80s' of its own below images_dir: build from the base image, "
+			      "from a template, or have the operator put it there",
+			      image);
+		return false;
+	}
+	wish->from = template_names_own("base");
+	wish->root = found->path;
+	wish->root_kind = found->kind;
+	return true;
+}
+
 bool template_base_find(struct api_call *c, const char *template, const char *image,
 			struct build_wish *wish)
 {
@@ -256,12 +307,5 @@ bool template_base_find(struct api_call *c, const char *template, const char *im
 		return true;
 	}
 	wish->from = own_image(image);
-	if (wish->from)
-		return true;
-	problem_field(c, "fromImage",
-		      "fromImage: this server reaches no registry for '%.80s': build from the base "
-		      "image or from a template (images in files become templates by Holt's own "
-		      "API)",
-		      image);
-	return false;
+	return wish->from || take_image(c, image, wish);
 }

@@ -3,7 +3,14 @@ import gzip
 import hashlib
 import http.server
 import io
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
 import tarfile
+import tempfile
 import threading
 import urllib.parse
 import uuid
@@ -14,6 +21,7 @@ from support.daemon import IS_ROOT, Daemon, until
 from support.e2b_plain import Plane, Sandbox, control
 from support.registry import Registry
 
+MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 ROOT = "root" if IS_ROOT else "user"  # without privilege a box has one user, who owns it all
 
 
@@ -187,6 +195,69 @@ def test_a_step_that_fails_says_which_and_why(plane):
     assert done["reason"]["step"] == "3" and "exit code 3" in done["reason"]["message"]
     assert "so far" in done["text"] and "never" not in done["text"]
     error(plane.ask("GET", "/templates/aliases/own"), 404, "own")
+
+
+def test_a_user_who_is_not_there_is_named_in_words_that_clients_know(plane):
+    failed = build(plane, [run("whoami", "root123")])
+    assert failed["status"] == "error" and failed["reason"]["message"] == (
+        "failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'")
+
+
+# --- images -------------------------------------------------------------------------------------------
+
+
+def image_of(path, *programs):
+    """What `docker save` writes of an image with these programs of the machine, and what they load."""
+    files = set(programs)
+    for program in programs:
+        found = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        files |= {word for word in found.split() if word.startswith("/")}
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        for name in sorted(files):
+            tar.add(os.path.realpath(name), name.lstrip("/"))
+        for name in {"bin", "usr/bin"} - {os.path.dirname(program).lstrip("/") for program in programs}:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, "/usr/bin" if name == "bin" else "/bin"
+            tar.addfile(info)
+        for name, text in [("etc/passwd", b"root:x:0:0::/root:/bin/bash\n"), ("etc/issue", b"an image\n")]:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(text), 0o644
+            tar.addfile(info, io.BytesIO(text))
+    data = layer.getvalue()
+    config = json.dumps({"architecture": MACHINE, "os": "linux", "config": {"Env": ["GREETING=hello"]}, "rootfs": {
+        "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(data).hexdigest()]}}).encode()
+    manifest = json.dumps([{"Config": "config.json", "RepoTags": ["x:1"], "Layers": ["layer.tar"]}]).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, part in [("layer.tar", data), ("config.json", config), ("manifest.json", manifest)]:
+            info = tarfile.TarInfo(name)
+            info.size = len(part)
+            tar.addfile(info, io.BytesIO(part))
+
+
+def test_an_image_below_images_dir_is_found_by_its_reference():
+    programs = [shutil.which(name) for name in ("bash", "sh", "cat", "id", "mkdir", "mv", "chown", "ls")]
+    with tempfile.TemporaryDirectory(prefix="holt-images.") as folder:
+        os.chmod(folder, 0o755)
+        images = pathlib.Path(folder)
+        image_of(images / "own:22.04.tar", *programs)
+        image_of(images / "ghcr.io/a/b:latest.tar", *programs)
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        with Daemon("--images-dir", folder) as daemon:
+            plane = control(daemon.api)
+            for n, image in enumerate(["own:22.04", "docker.io/library/own:22.04", "ghcr.io/a/b"]):
+                done = build(plane, [run("cat /etc/issue; id -un; echo $GREETING > ~/made")], f"image{n}", fromImage=image)
+                assert done["status"] == "ready", done
+                assert "an image" in done["text"] and "\nuser" in done["text"], done["text"]
+                with Sandbox(daemon.api, f"image{n}") as box:
+                    assert box.shell("cat ~/made; pwd; ls /usr/bin/python3")["stdout"] == "hello\n/home/user\n"
+            for bad in ["own:23.04", "../own:22.04", "own", f"{folder}/own:22.04"]:
+                asked = request(plane, "other")
+                error(start(plane, asked, [], fromImage=bad), 400, "registry")
+            daemon.api.delete("/templates/cache")
+            for n in range(3):
+                plane.ask("DELETE", f"/templates/image{n}").must(204)
 
 
 def test_steps_that_were_done_before_are_not_done_again_unless_forced(plane):
