@@ -60,6 +60,7 @@ struct app {
 	/* Owned from here on, in the order they are made. */
 	struct keeper_dirs dirs;
 	int key_fd; /* of the admin key file; -1 */
+	int listen_fd; /* bound while we were root; -1: not yet, or taken */
 	struct machine_gauge gauge;
 	int spool_fd; /* directory of output that outlives us */
 	int files_fd; /* directory of archives for builds */
@@ -158,11 +159,23 @@ static int drop_root(const struct app *a, const struct confinement *c,
 	return r;
 }
 
+/* Ports below 1024 are root's to give. Behind the helpers, so that none of them keeps it; a socket
+ * with a name is to be the account's, and waits. */
+static int bind_port(struct app *a, struct err *err)
+{
+	if (!a->is_root || confinement_has_unix(a->config))
+		return 0;
+	a->listen_fd = net_bind(a->config->listen, err);
+	return a->listen_fd < 0 ? a->listen_fd : 0;
+}
+
 static int lose_privilege(struct app *a, const struct confinement *c, const struct account *account,
 			  struct err *err)
 {
 	int r = start_helpers(a, account, err);
 
+	if (r == 0)
+		r = bind_port(a, err);
 	if (r == 0)
 		r = a->is_root ? drop_root(a, c, account, err) : privilege_seal(err);
 	return r < 0 ? r : keeper_tie(&a->keeper, err);
@@ -554,7 +567,10 @@ static void recovered(void *user, const struct err *why)
 		fail(a, why);
 		return;
 	}
-	port = net_listen(a->server, a->config->listen, a->tls, &err);
+	if (a->listen_fd >= 0)
+		port = net_listen_on(a->server, TAKE_FD(a->listen_fd), a->tls, &err);
+	else
+		port = net_listen(a->server, a->config->listen, a->tls, &err);
 	if (port >= 0 && confinement_has_unix(a->config) && confine_unix(&err) < 0)
 		port = -1;
 	if (port < 0) {
@@ -682,6 +698,7 @@ static void close_all(struct app *a)
 	(void)fd_close(a->spool_fd);
 	(void)fd_close(a->files_fd);
 	(void)fd_close(a->key_fd);
+	(void)fd_close(a->listen_fd);
 	keeper_dirs_done(&a->dirs);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
 	buf_done(&a->servers_json);
@@ -694,6 +711,7 @@ int app_serve_with(const struct config *c, const struct app_extras *extras, stru
 			 .extras = extras,
 			 .err = err,
 			 .key_fd = -1,
+			 .listen_fd = -1,
 			 .gauge = machine_gauge_open(),
 			 .spool_fd = -1,
 			 .files_fd = -1,

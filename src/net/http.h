@@ -79,6 +79,10 @@ struct http_server *http_server_free(struct http_server *s);
  * a socket nobody listens on is replaced). tls (borrowed) may be NULL. May be called several
  * times. Returns the bound port (0 for unix:) or -errno. */
 int net_listen(struct http_server *s, const char *addr, struct tls *tls, struct err *err);
+/* The same in two steps, where the right to have the address goes in between: the socket or -errno;
+ * the second takes it, also on failure. */
+int net_bind(const char *addr, struct err *err);
+int net_listen_on(struct http_server *s, int fd, struct tls *tls, struct err *err);
 /* Stops listening, closes idle connections and those whose answer ends, cuts what is left after
  * max_ms (WebSockets are told 1001 at once), then calls drained(), from which the server may be
  * freed. */

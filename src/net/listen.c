@@ -201,7 +201,7 @@ static int open_unix(const union addr_any *a, socklen_t n)
 }
 
 /* Options of the listening socket are inherited by what it accepts. */
-static int open_tcp(const union addr_any *a, socklen_t n)
+static int bind_tcp(const union addr_any *a, socklen_t n)
 {
 	_close_ int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, off = 0;
@@ -214,12 +214,10 @@ static int open_tcp(const union addr_any *a, socklen_t n)
 	if (a->any.sa_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, addr_is_any(a) ? &off : &on, sizeof(on)) < 0)
 		return -errno;
-	if (bind(fd, &a->any, n) < 0 || listen(fd, BACKLOG) < 0)
-		return -errno;
-	return TAKE_FD(fd);
+	return bind(fd, &a->any, n) < 0 ? -errno : TAKE_FD(fd);
 }
 
-int net_listen(struct http_server *s, const char *addr, struct tls *tls, struct err *err)
+int net_bind(const char *addr, struct err *err)
 {
 	union addr_any a = { 0 };
 	socklen_t n;
@@ -231,20 +229,35 @@ int net_listen(struct http_server *s, const char *addr, struct tls *tls, struct 
 	if (a.any.sa_family == AF_UNIX) {
 		fd = open_unix(&a, n);
 	} else {
-		fd = open_tcp(&a, n);
+		fd = bind_tcp(&a, n);
 		/* A machine without IPv6 has only the other kind of "all addresses". */
 		if (fd == -EAFNOSUPPORT && addr_is_any(&a))
-			fd = open_tcp(&a, addr_any_v4(&a));
+			fd = bind_tcp(&a, addr_any_v4(&a));
 	}
-	if (fd < 0)
-		return err_sys(err, fd, "listen on '%.100s'", addr);
-	n = sizeof(a);
-	r = a.any.sa_family != AF_UNIX && getsockname(fd, &a.any, &n) < 0 ? -errno : 0;
+	return fd < 0 ? err_sys(err, fd, "listen on '%.100s'", addr) : fd;
+}
+
+int net_listen_on(struct http_server *s, int fd, struct tls *tls, struct err *err)
+{
+	union addr_any a = { 0 };
+	socklen_t n = sizeof(a);
+	int r = getsockname(fd, &a.any, &n) < 0 ? -errno : 0;
+	bool is_unix = a.any.sa_family == AF_UNIX;
+
+	if (r == 0 && !is_unix && listen(fd, BACKLOG) < 0)
+		r = -errno;
 	if (r == 0)
-		r = listener_add(s, fd, a.any.sa_family == AF_UNIX ? a.un.sun_path : NULL, tls);
+		r = listener_add(s, fd, is_unix ? a.un.sun_path : NULL, tls);
 	else
 		(void)fd_close(fd);
 	if (r < 0)
-		return err_sys(err, r, "listen on '%.100s'", addr);
-	return addr_port(&a);
+		return err_sys(err, r, "listen on port %d", is_unix ? 0 : addr_port(&a));
+	return is_unix ? 0 : addr_port(&a);
+}
+
+int net_listen(struct http_server *s, const char *addr, struct tls *tls, struct err *err)
+{
+	int fd = net_bind(addr, err);
+
+	return fd < 0 ? fd : net_listen_on(s, fd, tls, err);
 }

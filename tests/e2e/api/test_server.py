@@ -107,6 +107,29 @@ def test_a_unix_socket_is_a_door_too():
     daemon.discard()
 
 
+def is_free(port):
+    with socket.socket() as one:
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def test_a_daemon_that_root_starts_can_have_a_port_of_roots(needs_root):
+    """It is bound before root is dropped, and free again for the next one, whatever became of the first."""
+    port = next(port for port in [443, *range(600, 1024)] if is_free(port))
+    with Daemon("--listen", f"127.0.0.1:{port}") as running:
+        for restarts in range(2):
+            assert running.port == port
+            running.api.get("/sandboxes").must(200)
+            with open(f"/proc/{running.parts()['daemon']}/status", encoding="utf-8") as status:
+                assert "Uid:\t0" not in status.read()
+            if restarts == 0:
+                running.kill("keeper")
+                running.start()
+
+
 def test_what_is_under_way_ends_in_peace_when_the_server_stops():
     with Daemon() as daemon:
         box = daemon.api.sandbox()
