@@ -320,7 +320,7 @@ static int tell_and_follow(struct watcher *w, uint32_t mask, const char *path, s
 }
 
 /* A file that is written under a hidden name is nobody's business before it has its own: then it is
- * there, and was written. */
+ * there, has got its mode and was written, which is what clients elsewhere see of an upload. */
 static bool is_hidden(struct watcher *w, const struct inotify_event *e)
 {
 	if (e->len == 0 || !temp_is_name(e->name))
@@ -356,7 +356,8 @@ static int on_event(struct watcher *w, const struct inotify_event *e, struct err
 	    e->cookie != w->hidden)
 		return r;
 	w->hidden = 0;
-	return tell_event(w, EVENT_WRITE, path);
+	r = tell_event(w, EVENT_CHMOD, path);
+	return r < 0 ? r : tell_event(w, EVENT_WRITE, path);
 }
 
 static int drain(struct watcher *w, struct err *err)

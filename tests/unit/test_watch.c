@@ -265,6 +265,7 @@ static void a_file_that_replaces_another_is_told_by_its_own_name(void **state)
 	op = arm(g, "/d", 0);
 	assert_int_equal(rig_do(g, FILE_OP(.op = FILE_WRITE, .path = "/d/a"), "text", 4), 0);
 	expect(&op, EVENT_CREATE, "a");
+	expect(&op, EVENT_CHMOD, "a");
 	expect(&op, EVENT_WRITE, "a");
 	assert_int_equal(end(&op), ECANCELED);
 }
