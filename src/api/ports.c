@@ -7,6 +7,7 @@
 #include "api/file_job.h"
 #include "api/handlers.h"
 #include "api/problem.h"
+#include "api/proxy.h"
 #include "auth/port_token.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -35,15 +36,13 @@ _Static_assert(PORT_HASH_LEN == HASH_LEN, "a token's hash is kept whole");
 static void write_url(struct jw *w, struct api_call *c, const char *id, uint16_t port)
 {
 	const struct config *config = c->api->deps.config;
-	const char *host = http_header(c->http, "host"), *base = call_base(c);
-	const char *number = host ? strrchr(host, ':') : NULL;
+	const char *base = call_base(c);
+	const char *domain = config->domain && config->domain[0] ? proxy_domain(c) : NULL;
 	_cleanup_(buf_done) struct buf url = { 0 };
 
-	if (number && number[1 + strspn(number + 1, "0123456789")] != '\0')
-		number = NULL; /* the end of an address of IPv6 */
-	if (config->domain && config->domain[0])
-		(void)buf_printf(&url, "%s://%u-%s.%s%s/", http_is_tls(c->http) ? "https" : "http",
-				 port, id, config->domain, number ? number : "");
+	if (domain)
+		(void)buf_printf(&url, "%s://%u-%s.%s/", http_is_tls(c->http) ? "https" : "http",
+				 port, id, domain);
 	else
 		(void)buf_printf(&url, "%s/api/v1/sandboxes/%s/ports/%u/", base ? base : "", id,
 				 port);

@@ -46,6 +46,9 @@ struct proxies *proxies_free(struct proxies *all);
 bool proxy_handle_host(struct api_call *c);
 /* Which port of which sandbox the request's Host names; false: none. */
 bool proxy_host_names(struct api_call *c, uint16_t *ret_port, char id[ID_LEN + 1]);
+/* What such names end with for this client: the domain, with the port by which it reaches us;
+ * "localhost" for a client of this machine where no domain is set. NULL: there are none. Arena. */
+const char *proxy_domain(struct api_call *c);
 /* The port that the path names, for who may reach it, and its sandbox; NULL: answered. */
 const struct port_info *proxy_find_port(struct api_call *c, struct sandbox **ret);
 /* Goes on at once, or when the paused sandbox is awake, where the port may do that. */

@@ -306,12 +306,54 @@ static const struct api_route by_host = {
 	.summary = "A port by its host name",
 };
 
+/* Names below it mean this machine without any name server, to browsers and most clients. */
+#define LOCAL "localhost"
+
 bool proxy_host_names(struct api_call *c, uint16_t *ret_port, char id[ID_LEN + 1])
 {
 	const char *domain = c->api->deps.config->domain;
+	const char *host = http_header(c->http, "host");
 
-	return domain && domain[0] &&
-	       parse_host(http_header(c->http, "host"), domain, ret_port, id);
+	if (!host)
+		return false;
+	return (domain && domain[0] && parse_host(host, domain, ret_port, id)) ||
+	       parse_host(host, LOCAL, ret_port, id);
+}
+
+/* "localhost", "x.localhost", "127.0.0.1", "[::1]". */
+static bool is_local(struct str host)
+{
+	size_t n = strlen(LOCAL);
+
+	if (host.len >= n && strncasecmp(host.data + host.len - n, LOCAL, n) == 0)
+		return host.len == n || host.data[host.len - n - 1] == '.';
+	return str_is(host, "[::1]") || (host.len > 4 && strncmp(host.data, "127.", 4) == 0);
+}
+
+const char *proxy_domain(struct api_call *c)
+{
+	const char *domain = c->api->deps.config->domain, *base = call_base(c);
+	const char *host = base ? strstr(base, "://") : NULL;
+	struct str name, number;
+
+	if (!host)
+		return NULL;
+	host += 3;
+	name = (struct str){ host, strcspn(host, "/") };
+	number = (struct str){ name.data + name.len, 0 };
+	while (number.data > host && number.data[-1] >= '0' && number.data[-1] <= '9')
+		number.data--, number.len++;
+	if (number.len > 0 && number.data > host && number.data[-1] == ':') {
+		number = (struct str){ number.data - 1, number.len + 1 };
+		name.len -= number.len;
+	} else {
+		number.len = 0;
+	}
+	if (!domain || !domain[0])
+		domain = is_local(name) ? LOCAL : NULL;
+	return domain ? arena_printf(http_arena(c->http), "%s%.*s", domain, (int)number.len,
+				     number.data)
+		      : NULL;
 }
 
 bool proxy_handle_host(struct api_call *c)

@@ -52,7 +52,7 @@ static const struct setting table[] = {
 	    .standard = "false", .help = "/metrics needs no key"),
 
 	ROW("domain", "DOMAIN", "domain", STRING, domain, .arg = "NAME", .max = 200,
-	    .help = "serve exposed ports as PORT-SANDBOX.NAME (none: by path only)"),
+	    .help = "serve ports also as PORT-SANDBOX.NAME, as they are on PORT-SANDBOX.localhost"),
 	ROW("public_url", "PUBLIC_URL", "public-url", STRING, public_url, .arg = "URL", .max = 1024,
 	    .help = "what addresses that are given out begin with (none: as the client reached "
 		    "us)"),

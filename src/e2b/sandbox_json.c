@@ -5,6 +5,7 @@
 #include "api/box_auth.h"
 #include "api/call.h"
 #include "api/problem.h"
+#include "api/proxy.h"
 #include "api/sandbox_json.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -69,9 +70,9 @@ static void write_token(struct api_call *c, struct jw *w, const char *key, enum 
 
 static void write_domain(struct api_call *c, struct jw *w)
 {
-	const char *domain = c->api->deps.config->domain;
+	const char *domain = proxy_domain(c);
 
-	if (domain && domain[0])
+	if (domain)
 		jw_str_field(w, "domain", domain);
 	else
 		jw_null_field(w, "domain");

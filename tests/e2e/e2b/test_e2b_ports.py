@@ -129,6 +129,25 @@ def test_the_host_name_of_one_that_was_killed_says_so(daemon, api):
         gone(plane.ask("GET", "/"), made.id)
 
 
+def test_names_below_localhost_work_without_a_domain_and_keep_the_port():
+    with Daemon() as daemon, Sandbox(daemon.api) as box:
+        serve(box)
+        local = f"localhost:{daemon.port}"
+        assert box.made["domain"] == local
+        assert Plane(daemon.api, Host=f"3000-{box.id}.{local}").ask("GET", "/").status == 200
+        assert Plane(daemon.api, Host=f"49983-{box.id}.{local}").ask("GET", "/health").status == 204
+        told = lambda host: box.control.ask("GET", f"/sandboxes/{box.id}", headers={"Host": host}).must(200).json["domain"]
+        assert [told(host) for host in ("[::1]:81", "api.localhost", "127.0.0.1")] == ["localhost:81", "localhost", "localhost"]
+        assert told("holt.example:8765") is None, "to others those names mean another machine"
+
+
+def test_the_domain_of_an_answer_has_the_port_that_the_client_uses(daemon, box):
+    told = lambda host: box.control.ask("GET", f"/sandboxes/{box.id}", headers={"Host": host}).must(200).json["domain"]
+    assert told(f"api.{DOMAIN}:8443") == f"{DOMAIN}:8443"
+    assert told(f"api.{DOMAIN}") == DOMAIN
+    assert Plane(daemon.api, Host=f"3000-{box.id}.{DOMAIN}:8443").ask("GET", "/").status == 200
+
+
 def test_one_that_is_not_public_wants_its_token(daemon, box):
     with Sandbox(daemon.api, network={"allowPublicTraffic": False}) as closed:
         serve(closed)
