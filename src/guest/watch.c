@@ -330,6 +330,18 @@ static bool is_hidden(struct watcher *w, const struct inotify_event *e)
 	return true;
 }
 
+static int tell_uploaded(struct watcher *w, const struct inotify_event *e, const char *path)
+{
+	int r;
+
+	if (!(e->mask & IN_MOVED_TO) || e->mask & IN_ISDIR || e->cookie == 0 ||
+	    e->cookie != w->hidden)
+		return 0;
+	w->hidden = 0;
+	r = tell_event(w, EVENT_CHMOD, path);
+	return r < 0 ? r : tell_event(w, EVENT_WRITE, path);
+}
+
 static int on_event(struct watcher *w, const struct inotify_event *e, struct err *err)
 {
 	const struct watch *at = lookup(w, e->wd);
@@ -352,12 +364,7 @@ static int on_event(struct watcher *w, const struct inotify_event *e, struct err
 	if (is_hidden(w, e) || join(path, at->path, e->len ? e->name : "") < 0)
 		return 0; /* or too long for any operation of ours */
 	r = tell_and_follow(w, e->mask, path, err);
-	if (r < 0 || !(e->mask & IN_MOVED_TO) || e->mask & IN_ISDIR || e->cookie == 0 ||
-	    e->cookie != w->hidden)
-		return r;
-	w->hidden = 0;
-	r = tell_event(w, EVENT_CHMOD, path);
-	return r < 0 ? r : tell_event(w, EVENT_WRITE, path);
+	return r < 0 ? r : tell_uploaded(w, e, path);
 }
 
 static int drain(struct watcher *w, struct err *err)

@@ -28,8 +28,9 @@ static void a_reference_is_the_name_of_its_file(void **state)
 static void what_could_lead_elsewhere_is_none(void **state)
 {
 	static const char *const rows[] = {
-		"",	 "/etc",  "../x",      "a/../b", "a/./b", ".hidden", "a//b",	 "a/",	"a:",
-		"a:..",	 ":1",	  "docker.io/", "a b",	 "a\nb",  "a@",	     "-a", "a::b", "\xc3\xa9",
+		"",     "/etc", "../x", "a/../b", "a/./b", ".hidden",
+		"a//b", "a/",   "a:",   "a:..",   ":1",    "docker.io/",
+		"a b",  "a\nb", "a@",   "-a",     "a::b",  "\xc3\xa9",
 	};
 	char path[128];
 
