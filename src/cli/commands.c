@@ -384,7 +384,8 @@ const struct command commands[] = {
 		.name = "key create",
 		.operands = "",
 		.summary = "Make an API key, and print it this one time",
-		.examples = "holt key create --name ci --role user --expires 720h\n",
+		.examples = "holt key create --name ci --role user --expires 30d\n"
+			    "holt key create --admin --state-dir /var/lib/holt\n",
 		.opts = key_create_opts,
 		.mixed = true,
 		.run = cmd_key_create,

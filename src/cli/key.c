@@ -1,12 +1,15 @@
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/act.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "daemon/admin_key.h"
 #include "json/jw.h"
 
 #define TIME_MAX_MS (87600ull * 3600 * 1000)
@@ -14,13 +17,15 @@
 
 struct key_args {
 	struct client_args client;
-	const char *name, *owner;
+	const char *name, *owner, *state_dir;
+	bool is_admin;
 	int role;
 	uint64_t expires_ms;
 	struct opt_list scopes;
 };
 
 static const char *const roles[] = { "viewer", "user", "admin", NULL };
+#define ADMIN 2 /* among them */
 
 #define AT(field) offsetof(struct key_args, field)
 const struct opt key_create_opts[] = {
@@ -37,6 +42,13 @@ const struct opt key_create_opts[] = {
 	  .help = "what it may do (as much as your own)",
 	  .offset = AT(role),
 	  .choices = roles },
+	{ .name = "admin", .type = OPT_FLAG, .help = "as --role admin", .offset = AT(is_admin) },
+	{ .name = "state-dir",
+	  .type = OPT_TEXT,
+	  .arg = "DIR",
+	  .help = "make an admin key while the daemon of this directory does not run; for root and "
+		  "its owner",
+	  .offset = AT(state_dir) },
 	{ .name = "owner",
 	  .letter = 'o',
 	  .type = OPT_TEXT,
@@ -66,8 +78,8 @@ static int write_body(const struct key_args *a, struct buf *b)
 
 	jw_object_begin(&w);
 	jw_str_field(&w, "name", a->name);
-	if (a->role >= 0)
-		jw_str_field(&w, "role", roles[a->role]);
+	if (a->is_admin || a->role >= 0)
+		jw_str_field(&w, "role", roles[a->is_admin ? ADMIN : a->role]);
 	if (a->owner)
 		jw_str_field(&w, "owner", a->owner);
 	if (a->scopes.len > 0) {
@@ -136,11 +148,48 @@ static int list(struct client *c, void *args, int n, char **operands, struct err
 	return client_print_list(c, "/api/v1/keys", heads, add_row, err);
 }
 
+static int check_offline(const struct key_args *a, struct err *err)
+{
+	if (!a->is_admin && a->role != ADMIN)
+		return err_set(err, EINVAL, "--state-dir makes admin keys only: give --admin too");
+	if (a->owner || a->scopes.len > 0)
+		return err_set(
+			err, EINVAL,
+			"--owner and --scope need a daemon: they do not go with --state-dir");
+	return 0;
+}
+
+static int create_offline(const struct key_args *a)
+{
+	int64_t expires_ms = a->expires_ms ? clock_wall_ms() + (int64_t)a->expires_ms : 0;
+	char key[API_KEY_SIZE];
+	struct err err = { 0 };
+	int r = check_offline(a, &err);
+
+	if (r < 0) {
+		cli_say("%s", err.text);
+		return CLI_USAGE;
+	}
+	r = admin_key_make_offline(a->state_dir, a->name ? a->name : "admin", expires_ms, key,
+				   &err);
+	if (r < 0)
+		return cli_fail(&err);
+	r = printf(a->client.json ? "{\"key\":\"%s\"}\n" : "%s\n", key);
+	explicit_bzero(key, sizeof(key));
+	return r < 0 ? CLI_ERROR : 0;
+}
+
 int cmd_key_create(const struct command *cmd, int argc, char **argv)
 {
 	struct key_args args = { .role = -1 };
 	struct client_task task = { &args, &args.client, 0, 0, create };
+	int n = cli_parse(cmd, argc, argv, &args);
 
+	if (n <= 0)
+		return -n;
+	if (args.state_dir)
+		return cli_takes(cmd, argc, argv, n, 0, 0) ? create_offline(&args) : CLI_USAGE;
+	args = (struct key_args){ .role = -1 };
 	return client_run(cmd, argc, argv, &task);
 }
 

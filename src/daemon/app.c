@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "config/config.h"
 #include "crypto/secret.h"
+#include "daemon/admin_key.h"
 #include "daemon/confine.h"
 #include "daemon/descriptors.h"
 #include "daemon/first_key.h"
@@ -59,7 +60,7 @@ struct app {
 	struct err *err;             /* borrowed: why it ends */
 	/* Owned from here on, in the order they are made. */
 	struct keeper_dirs dirs;
-	int key_fd; /* of the admin key file; -1 */
+	struct first_key_file key_file;
 	int listen_fd; /* bound while we were root; -1: not yet, or taken */
 	struct machine_gauge gauge;
 	int spool_fd; /* directory of output that outlives us */
@@ -114,7 +115,7 @@ static int open_dirs(struct app *a, const struct account *account, struct err *e
 	if (r == 0)
 		r = str_format(a->data_path, sizeof(a->data_path), "%s/data", a->config->state_dir);
 	if (r == 0)
-		r = first_key_open(a->config->admin_key_file, a->dirs.data_fd, &a->key_fd, err);
+		r = first_key_open(a->config->admin_key_file, a->dirs.data_fd, &a->key_file, err);
 	a->launcher = (struct launcher_options){
 		.cgroup = settings_find("cgroup")->choices[a->config->cgroup],
 		.persistent = true,
@@ -348,7 +349,7 @@ static void quota_of_user(void *user, const char *owner, struct quota *ret)
 	const struct app *a = user;
 	const struct user *u = users_find(a->users, owner);
 	/* Of owners without a record, the first key's is the only admin that is known. */
-	bool is_admin = u ? u->role == ROLE_ADMIN : strcmp(owner, FIRST_KEY_OWNER) == 0;
+	bool is_admin = u ? u->role == ROLE_ADMIN : strcmp(owner, ADMIN_KEY_OWNER) == 0;
 
 	for (int i = 0; is_admin && i < QUOTA_COUNT; i++)
 		if (a->config->quota_auto & 1u << i)
@@ -374,13 +375,13 @@ static int open_keys(struct app *a, struct err *err)
 		return err_sys(err, ENOMEM, "keys");
 	r = store_load_keys(&a->store, add_key, a, err);
 	if (r == 0)
-		r = first_key_make(&a->store, a->keys, a->key_fd, a->first_key,
+		r = first_key_make(&a->store, a->keys, &a->key_file, a->first_key,
 				   sizeof(a->first_key), err);
 	if (r == 0)
 		r = loop_timer_create(a->loop, every_minute, a, &a->minute);
 	if (r == 0)
 		loop_timer_start(a->minute, MINUTE_MS, MINUTE_MS);
-	a->key_fd = fd_close(a->key_fd);
+	a->key_file.fd = fd_close(a->key_file.fd);
 	return r;
 }
 
@@ -697,7 +698,7 @@ static void close_all(struct app *a)
 	machine_gauge_close(&a->gauge);
 	(void)fd_close(a->spool_fd);
 	(void)fd_close(a->files_fd);
-	(void)fd_close(a->key_fd);
+	(void)fd_close(a->key_file.fd);
 	(void)fd_close(a->listen_fd);
 	keeper_dirs_done(&a->dirs);
 	explicit_bzero(a->first_key, sizeof(a->first_key));
@@ -710,7 +711,7 @@ int app_serve_with(const struct config *c, const struct app_extras *extras, stru
 	struct app a = { .config = c,
 			 .extras = extras,
 			 .err = err,
-			 .key_fd = -1,
+			 .key_file = { .fd = -1 },
 			 .listen_fd = -1,
 			 .gauge = machine_gauge_open(),
 			 .spool_fd = -1,

@@ -1,13 +1,16 @@
 """Keys, roles, scopes and owners: who may do what, on every route."""
+import hashlib
 import itertools
 import os
 import re
+import sqlite3
+import subprocess
 import time
 
 import pytest
 
 from support import contract
-from support.daemon import Daemon, until
+from support.daemon import HOLT, Daemon, until
 
 PEERS = (f"127.0.{a}.{b}" for a, b in itertools.product(range(1, 255), range(1, 255)))
 
@@ -309,3 +312,69 @@ def test_the_first_key_is_written_to_no_file_that_is_something_else():
         assert daemon.start(wait=False).process.wait(30) == 125
     finally:
         daemon.discard()
+
+
+def test_another_daemons_key_file_is_not_written_over():
+    """Only hashes are kept: a key that was written over is lost to everybody."""
+    with Daemon() as first:
+        second = Daemon()
+        second.key_file = first.key_file
+        try:
+            assert second.start(wait=False).process.wait(30) == 125
+            assert f"admin key file '{first.key_file}' is not empty" in second.log()
+            assert not (second.state_dir / "data/holt.db").exists(), "what was refused has begun nothing"
+            first.api.get("/user").must(200)
+            assert first.api.key == first.key
+        finally:
+            second.discard()
+
+
+def test_a_first_start_that_wrote_its_key_and_stored_none_begins_anew():
+    daemon = Daemon().start()
+    try:
+        lost = daemon.key
+        daemon.stop()
+        with sqlite3.connect(daemon.state_dir / "data/holt.db") as database:  # as a crash between the two would leave it
+            database.execute("DELETE FROM keys")
+        assert daemon.start(wait=False).process.wait(30) == 125, "whose the key is cannot be known"
+        note = daemon.state_dir / "data/first-key"
+        note.write_text(hashlib.sha256(bytes.fromhex(lost[5:])).hexdigest())
+        give_to_owner_of(daemon.state_dir / "data", *note.parent.iterdir())
+        daemon.start()
+        assert daemon.key != lost and not note.exists()
+        daemon.api.get("/user").must(200)
+    finally:
+        daemon.discard()
+
+
+def give_to_owner_of(directory, *paths):
+    owner = directory.stat()
+    for path in paths:
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def make_offline(state_dir, *flags):
+    return subprocess.run([HOLT, "key", "create", "--state-dir", str(state_dir), *flags], capture_output=True, text=True, timeout=60)
+
+
+def test_a_lost_admin_key_is_replaced_while_no_daemon_runs():
+    with Daemon() as daemon:
+        busy = make_offline(daemon.state_dir, "--admin")
+        assert busy.returncode == 125 and "stop it first" in busy.stderr
+        daemon.stop()
+        made = make_offline(daemon.state_dir, "--admin", "--name", "again")
+        assert made.returncode == 0, made
+        owners = {path.stat().st_uid for path in (daemon.state_dir / "data").glob("holt.db*")}
+        assert owners == {(daemon.state_dir / "data").stat().st_uid}, "the daemon can open all of it"
+        daemon.start()
+        who = daemon.api.using(made.stdout.strip()).get("/user").must(200).json
+        assert who["role"] == "admin"
+        assert "again" in [key["name"] for key in daemon.api.get("/keys").must(200).json["items"]]
+
+
+def test_keys_without_a_daemon_are_admins_keys_of_a_directory_that_is_there(tmp_path):
+    assert "--admin" in make_offline(tmp_path, "--role", "user").stderr
+    assert "--scope" in make_offline(tmp_path, "--admin", "--scope", "exec").stderr
+    nowhere = make_offline(tmp_path, "--admin")
+    assert nowhere.returncode == 125 and str(tmp_path) in nowhere.stderr
+    assert list(tmp_path.iterdir()) == []
