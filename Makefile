@@ -30,8 +30,8 @@ stop: ## end the daemon that make run has started
 test: ## unit tests, corpus replay, attack suite and end-to-end tests, under ASan and UBSan
 	@tests/run
 
-test-long: ## the crash tests of the daemon for 300 rounds
-	@ROUNDS=$${ROUNDS:-300} tests/run daemon-root daemon-rootless
+test-long: ## the crash tests of the daemon for 300 rounds, and the client's commands under valgrind
+	@ROUNDS=$${ROUNDS:-300} tests/run daemon-root daemon-rootless cli-valgrind
 
 bench: ## measure, and compare with the other sandboxes of this machine
 	@scripts/deps build bench

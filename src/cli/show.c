@@ -18,10 +18,17 @@ static const char *show_number(struct jv v, char *dst, size_t size)
 	int64_t i;
 	double d = 0;
 
+	dst[0] = '\0';
 	if (jv_i64(v, &i) == 0)
 		(void)snprintf(dst, size, "%" PRId64, i);
 	else if (jv_double(v, &d) == 0)
 		(void)snprintf(dst, size, "%g", d);
+	return dst;
+}
+
+static const char *show_word(const char *word, char *dst, size_t size)
+{
+	(void)str_copy(dst, size, word);
 	return dst;
 }
 
@@ -40,9 +47,9 @@ const char *show_text(struct jv v, char *dst, size_t size)
 		return show_number(v, dst, size);
 	case JV_BOOL:
 		(void)jv_bool(v, &yes);
-		return yes ? "yes" : "no";
+		return show_word(yes ? "yes" : "no", dst, size);
 	default:
-		return "-";
+		return show_word("-", dst, size);
 	}
 }
 
@@ -100,13 +107,12 @@ static const char *show_span(struct jv iso, int sign, char *dst, size_t size)
 	int64_t at, ms;
 
 	if (!text || when_parse(text, &at) < 0)
-		return "-";
+		return show_word("-", dst, size);
 	ms = sign * (clock_wall_ms() - at);
 	if (ms < 1000)
-		return "0s"; /* two clocks do not agree on less */
+		return show_word("0s", dst, size); /* two clocks do not agree on less */
 	when_span(ms, span);
-	(void)str_copy(dst, size, span);
-	return dst;
+	return show_word(span, dst, size);
 }
 
 const char *show_since(struct jv iso, char *dst, size_t size)

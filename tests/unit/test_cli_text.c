@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "check.h"
 #include "cli/escape.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "cli/when.h"
 #include "fault.h"
@@ -118,6 +119,40 @@ static void a_table_that_finds_no_memory_says_so(void **state)
 	assert_true(fault_each(fill_table, NULL) > 70);
 }
 
+/* Callers that keep the buffer and not what is returned must not print what it held before. */
+static void every_value_is_written_to_the_buffer(void **state)
+{
+	static const struct {
+		const char *json, *shown;
+	} rows[] = {
+		{ "null", "-" }, { "true", "yes" },      { "false", "no" },
+		{ "7", "7" },    { "1.5", "1.5" },       { "[1]", "-" },
+		{ "{}", "-" },   { "\"text\"", "text" }, { "\"longer than the buffer\"", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct jv_doc *doc = NULL;
+		char text[8];
+
+		memset(text, '#', sizeof(text));
+		assert_int_equal(jv_parse(rows[i].json, strlen(rows[i].json), 64, &doc, NULL), 0);
+		assert_ptr_equal(show_text(jv_root(doc), text, sizeof(text)), text);
+		assert_string_equal(text, rows[i].shown);
+		jv_free(doc);
+	}
+}
+
+static void a_time_that_is_not_there_is_written_to_the_buffer(void **state)
+{
+	struct jv none = { 0 };
+	char text[8] = "#######";
+
+	(void)state;
+	assert_ptr_equal(show_since(none, text, sizeof(text)), text);
+	assert_string_equal(text, "-");
+}
+
 static void times_of_the_api_are_read(void **state)
 {
 	static const struct {
@@ -182,6 +217,8 @@ int main(void)
 		cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
 		cmocka_unit_test(a_table_without_rows_is_its_heads),
 		cmocka_unit_test(a_table_that_finds_no_memory_says_so),
+		cmocka_unit_test(every_value_is_written_to_the_buffer),
+		cmocka_unit_test(a_time_that_is_not_there_is_written_to_the_buffer),
 		cmocka_unit_test(times_of_the_api_are_read),
 		cmocka_unit_test(spans_are_told_in_the_largest_unit_of_which_there_are_two),
 	};

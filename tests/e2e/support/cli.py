@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -13,7 +14,9 @@ import time
 
 from support.daemon import HOLT
 
-SECONDS = 60
+# What the client's commands are run under, such as valgrind; the daemon is not.
+UNDER = shlex.split(os.environ.get("HOLT_CLI_UNDER", ""))
+SECONDS = 600 if UNDER else 60
 
 
 class Cli:
@@ -36,7 +39,7 @@ class Cli:
 
     def run(self, *args, input=b"", cwd=None, timeout=SECONDS):
         """To its end; output is bytes."""
-        return subprocess.run([HOLT, *map(str, args)], input=input, capture_output=True, env=self.env,
+        return subprocess.run([*UNDER, HOLT, *map(str, args)], input=input, capture_output=True, env=self.env,
                               cwd=cwd or self.daemon.dir, timeout=timeout)
 
     def must(self, *args, **more):
@@ -56,11 +59,11 @@ class Cli:
 
     def begin(self, *args, **more):
         more = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-        return subprocess.Popen([HOLT, *map(str, args)], env=self.env, cwd=self.daemon.dir, bufsize=0,
+        return subprocess.Popen([*UNDER, HOLT, *map(str, args)], env=self.env, cwd=self.daemon.dir, bufsize=0,
                                 **more)
 
     def terminal(self, *args, **more):
-        return Terminal([HOLT, *map(str, args)], dict(self.env, TERM="vt220"), **more)
+        return Terminal([*UNDER, HOLT, *map(str, args)], dict(self.env, TERM="vt220"), **more)
 
 
 def take_terminal():
