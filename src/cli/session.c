@@ -65,8 +65,8 @@ int session_open(struct session *s, const struct box_args *a, struct err *err)
 	*s = (struct session){ .box = { .sock = -1, .pidfd = -1 } };
 	if (a->level == LEVEL_HIGH)
 		return err_set(err, ENOTSUP,
-			       "level 'high' needs gVisor, which this version does not drive yet: "
-			       "nothing was run");
+			       "level 'high' needs gVisor, which this version of Holt does not "
+			       "have: nothing was run");
 	r = launcher_start(&options, &s->launcher, err);
 	if (r == 0)
 		r = add_template(s, a, err);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "spec/launch.h"
@@ -76,24 +75,11 @@ const struct profile profiles[PROFILE_ID_COUNT] = {
 
 const char *const profile_names[PROFILE_ID_COUNT + 1] = { "standard", "high", "custom", NULL };
 
-static bool has_gvisor(void)
-{
-	static const char *const places[] = { "/usr/local/bin/runsc", "/usr/bin/runsc",
-					      "/usr/local/sbin/runsc", "/usr/sbin/runsc" };
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (access(places[i], X_OK) == 0)
-			return true;
-	return false;
-}
-
 const char *profile_unavailable(enum profile_id id)
 {
 	if (profiles[id].chosen[PROFILE_ENGINE] == 0)
 		return NULL;
-	if (!has_gvisor())
-		return "it needs gVisor (runsc), which is not on this machine";
-	return "it needs gVisor, which is on this machine, but which this version does not drive";
+	return "it needs gVisor, which this version of Holt does not have";
 }
 
 int profile_choose(enum profile_key key, const char *choice, uint32_t *flags, struct err *err)
