@@ -477,18 +477,17 @@ const struct command commands[] = {
 	      template_create_opts, cmd_template_create),
 	{
 		.name = "template build",
-		.operands = "FILE",
+		.operands = "[FILE]",
 		.summary = "Build a template by the steps of a YAML file, and print it",
 		.details =
-			"The file says what the API takes: name, from, env, packages, steps and "
-			"the "
-			"rest. A step is one of RUN, COPY, ENV, WORKDIR, USER, PIP and NPM. What "
-			"was "
-			"done before, on top of the same, is not done again.\n"
+			"The file (holt-template.yaml) says what the API takes: name, from, env, "
+			"packages, steps and the rest. A step is one of RUN, COPY, ENV, WORKDIR, "
+			"USER, PIP and NPM. What was done before, on top of the same, is not done "
+			"again.\n"
 			"\n"
 			"COPY takes what lies below the context, as [FROM, TO]. FILE - is standard "
 			"input.\n",
-		.examples = "holt template build app/holt.yaml\n"
+		.examples = "holt template build app/holt-template.yaml\n"
 			    "holt template build -q --context . app.yaml\n",
 		.opts = template_build_opts,
 		.mixed = true,

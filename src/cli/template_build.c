@@ -16,6 +16,7 @@
 #include "json/jw.h"
 
 #define EVENT_MAX (1u << 20)
+#define FILE_NAME "holt-template.yaml"
 #define STEP_TEXT_MAX 100 /* characters of a step in its line */
 
 struct build_args {
@@ -382,17 +383,15 @@ static int finish(struct client *c, const char *id, struct watch *w, struct err 
 	return CLI_FAILED;
 }
 
-static int build(struct client *c, void *args, int n, char **files, struct err *err)
+static int build(struct client *c, struct build_args *a, const char *path, struct err *err)
 {
 	_cleanup_(client_doc_done) struct client_doc d = { 0 };
 	_cleanup_(buf_done) struct buf body = { 0 };
-	struct build_args *a = args;
 	struct watch w = { .args = a };
 	struct jv_doc *file = NULL;
 	const char *id;
-	int r = template_file(files[0], &file, err);
+	int r = template_file(path, &file, err);
 
-	(void)n;
 	if (r == 0)
 		r = write_body(c, a, jv_root(file), &body, err);
 	(void)jv_free(file);
@@ -414,19 +413,20 @@ static int run(struct client *c, void *args, int n, char **files, struct err *er
 {
 	_cleanup_(buf_done) struct buf dir = { 0 };
 	struct build_args *a = args;
-	const char *slash = strrchr(files[0], '/');
+	const char *path = n > 0 ? files[0] : FILE_NAME;
+	const char *slash = strrchr(path, '/');
 
-	if (!a->context && slash && buf_append(&dir, files[0], (size_t)(slash + 1 - files[0])) < 0)
+	if (!a->context && slash && buf_append(&dir, path, (size_t)(slash + 1 - path)) < 0)
 		return err_sys(err, ENOMEM, "build");
 	if (!a->context)
 		a->context = slash ? buf_str(&dir) : ".";
-	return build(c, args, n, files, err);
+	return build(c, a, path, err);
 }
 
 int cmd_template_build(const struct command *cmd, int argc, char **argv)
 {
 	struct build_args args = { 0 };
-	struct client_task task = { &args, &args.client, 1, 1, run };
+	struct client_task task = { &args, &args.client, 0, 1, run };
 
 	return client_run(cmd, argc, argv, &task);
 }

@@ -111,10 +111,21 @@ static bool is_group(const struct load *l, const char *name)
 	return false;
 }
 
+/* What the file of a template begins with, which was called holt.yaml once, too. */
+static bool is_of_template(const char *name)
+{
+	return strcmp(name, "name") == 0 || strcmp(name, "from") == 0 || strcmp(name, "steps") == 0;
+}
+
 static int unknown(struct load *l, const char *name, size_t line)
 {
 	const char *near = settings_nearest(name);
 
+	if (is_of_template(name))
+		return err_set(l->err, EINVAL,
+			       "%s:%zu: '%s' is not a setting; the file of a template is called "
+			       "holt-template.yaml",
+			       l->file, line, name);
 	return err_set(l->err, EINVAL, "%s:%zu: '%.60s' is not a setting%s%s%s", l->file, line,
 		       name, near ? " (" : "", near ? near : "", near ? "?)" : "");
 }

@@ -138,6 +138,9 @@ static void a_mistake_in_the_file_is_told_with_its_line(void **state)
 	} rows[] = {
 		{ "listen: a\nlissten: b\n", "holt.yaml:2: 'lissten' is not a setting (listen?)" },
 		{ "bananas: b\n", "holt.yaml:1: 'bananas' is not a setting" },
+		{ "name: app\nfrom: bash\nsteps:\n  - RUN: ls\n",
+		  "holt.yaml:1: 'name' is not a setting; the file of a template is called "
+		  "holt-template.yaml" },
 		{ "bananas:\n", "holt.yaml:1: 'bananas' is not a setting" },
 		{ "sandbox:\n  timeot: 1h\n",
 		  "holt.yaml:2: 'sandbox_timeot' is not a setting (sandbox_timeout?)" },

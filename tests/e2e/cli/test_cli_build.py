@@ -42,7 +42,7 @@ def context(tmp_path):
     (tmp_path / "src" / "run.sh").write_text("#!/bin/sh\necho ran\n")
     (tmp_path / "src" / "run.sh").chmod(0o755)
     (tmp_path / "one.txt").write_text("first\n")
-    (tmp_path / "holt.yaml").write_text(FILE)
+    (tmp_path / "holt-template.yaml").write_text(FILE)
     return tmp_path
 
 
@@ -55,21 +55,30 @@ def build(cli, *args):
 
 
 def test_a_file_becomes_a_template(cli, context, clean):
-    done = build(cli, context / "holt.yaml")
+    done = build(cli, context / "holt-template.yaml")
     assert done.returncode == 0 and done.stdout == "demo:1\n", done
     assert "[5/6] RUN" in done.stderr and "deep\nmade\nrun.sh\n" in done.stderr and "first\n" in done.stderr
     box = cli.must("sandbox", "create", "--template", "demo").strip()
     assert cli.must("exec", box, "--", "sh", "-c", "cat made; ./run.sh; cat deep/a") == "hello 2\nran\na"
     cli.must("sandbox", "rm", box)
     os.utime(context / "one.txt", (1, 1))
-    again = build(cli, context / "holt.yaml")
+    again = build(cli, context / "holt-template.yaml")
     assert again.stdout == "demo:2\n" and again.stderr.count("(cached)") == 4, again
-    assert build(cli, "-q", "--no-cache", "--name", "other", context / "holt.yaml").stdout == "other:1\n"
+    assert build(cli, "-q", "--no-cache", "--name", "other", context / "holt-template.yaml").stdout == "other:1\n"
     listed = cli.json("build", "ls", "--json")
     assert [(one["name"], one["status"]) for one in listed] == [("other", "ready"), ("demo", "ready"), ("demo", "ready")]
     assert "ready" in cli.must("build", "show", listed[0]["id"])
     cli.must("build", "cancel", *[one["id"] for one in listed])
     assert cli.json("build", "ls", "--json") == []
+
+
+def test_a_template_leaves_the_commands_of_its_directory_alone(cli, context, clean):
+    assert "yaml" not in cli.must("sandbox", "ls", cwd=context)
+    done = cli.run("template", "build", "-q", cwd=context)
+    if b"freezer" not in done.stderr:
+        assert done.returncode == 0 and done.stdout == b"demo:1\n", done
+    (context / "holt-template.yaml").rename(context / "holt.yaml")
+    assert "called holt-template.yaml" in cli.fails("sandbox", "ls", cwd=context)[0]
 
 
 def test_a_step_that_fails_shows_its_output_and_ends_with_1(cli, tmp_path, clean):

@@ -49,7 +49,7 @@ class Reader:
         shutil.copy(daemon.key_file, home / ".config/holt/key")  # with its mode
         shutil.copy(README, home)
         shutil.copytree(ROOT / "src/base", home / "src/base")
-        (home / "app.yaml").write_text("name: app\nfrom: bash\nsteps:\n  - RUN: echo built > /workspace/built\n")
+        shutil.copytree(ROOT / "examples", home / "examples")
 
     def type(self, first):
         """What the block printed, and how those of its commands ended that did not end with 0."""

@@ -1,0 +1,4 @@
+"""Greets, as the template's environment says."""
+import os
+
+print(os.environ["GREETING"], "from a sandbox")
