@@ -68,7 +68,7 @@ static void body_data(void *user, struct http_request *r, const char *data, size
 	p->total += n;
 	if (p->total > c->api->deps.config->max_body_bytes) {
 		stop(p);
-		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent",
+		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent (max_body)",
 				      c->api->deps.config->max_body_bytes);
 	}
 	if (build_upload_write(p->upload, data, n, &err) == 0)
@@ -107,7 +107,7 @@ void build_file_receive(struct api_call *c, const char *owner, const char *name,
 	if (!p)
 		return problem_reply(c, &(struct err){ ENOMEM, "file" });
 	if (length > 0 && (uint64_t)length > c->api->deps.config->max_body_bytes)
-		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent",
+		return problem_status(c, 413, "at most %" PRIu64 " bytes can be sent (max_body)",
 				      c->api->deps.config->max_body_bytes);
 	p->call = c;
 	p->kept = kept;

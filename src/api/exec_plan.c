@@ -106,7 +106,8 @@ static int check_together(const struct body_exec *body, const struct config *con
 	uint64_t max = config->exec_timeout_max_ms;
 
 	if (body->timeout_ms > max)
-		return bad(p, "timeout", "want at most %" PRIu64 " seconds", max / 1000);
+		return bad(p, "timeout", "want at most %" PRIu64 " seconds (exec_timeout_max)",
+			   max / 1000);
 	if (body->background && body->stream)
 		return bad(p, "background", "does not go together with stream");
 	if (body->background && body->cancel_on_disconnect)

@@ -126,7 +126,8 @@ void executions_run(struct api_call *c, struct sandbox *sb, const struct exec_re
 	struct sandbox_info info;
 
 	sandbox_info(sb, &info);
-	if (!run || (stream && !call_stream_may_begin(c, info.id))) {
+	if (!run || !exec_stream_encoding(c, &run->stream.encoding) ||
+	    (stream && !call_stream_may_begin(c, info.id))) {
 		began(user, NULL);
 		if (!run)
 			problem_reply(c, &(struct err){ ENOMEM, "execution" });

@@ -92,8 +92,9 @@ bool limits_check(struct api_call *c)
 	metrics_inc(c->api->deps.metrics, METRIC_DENIALS, LABELS("rate_limited"));
 	add_number(c, "Retry-After", seconds_up(s.wait_ms));
 	problem_status(c, 429,
-		       "too many requests of class '%s': %u in %u s for a key, %u for a user",
+		       "too many requests of class '%s': %u in %u s for a key, %u for a user "
+		       "(rate_%s, or the user's own)",
 		       rate_class_name(class), rate.count, rate.per_ms / 1000,
-		       rate.count * LIMITS_USER_KEYS);
+		       rate.count * LIMITS_USER_KEYS, rate_class_name(class));
 	return false;
 }

@@ -118,7 +118,8 @@ static bool check_times(struct api_call *c, uint64_t timeout_ms, uint64_t idle_m
 	const char *bad = timeout_ms > max ? "timeout" : idle_ms > max ? "idleTimeout" : NULL;
 
 	if (bad)
-		problem_field(c, bad, "%s: want at most %" PRIu64 " seconds", bad, max / 1000);
+		problem_field(c, bad, "%s: want at most %" PRIu64 " seconds (sandbox_timeout_max)",
+			      bad, max / 1000);
 	return !bad;
 }
 

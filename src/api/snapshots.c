@@ -113,7 +113,9 @@ void api_sandbox_fork(struct api_call *c)
 	if (!sb)
 		return;
 	if (body->timeout_ms > max)
-		return problem_field(c, "timeout", "timeout: want at most %" PRIu64 " seconds",
+		return problem_field(c, "timeout",
+				     "timeout: want at most %" PRIu64
+				     " seconds (sandbox_timeout_max)",
 				     max / 1000);
 	sandbox_info(sb, &info);
 	sandbox_fork(sb,

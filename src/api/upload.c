@@ -20,7 +20,7 @@ static void gone(void *user, struct http_request *r)
 
 void upload_refuse_size(struct api_call *c)
 {
-	problem_status(c, 413, "at most %" PRIu64 " bytes can be sent",
+	problem_status(c, 413, "at most %" PRIu64 " bytes can be sent (max_body)",
 		       c->api->deps.config->max_body_bytes);
 }
 

@@ -188,8 +188,8 @@ int parse_size(const char *s, uint64_t min, uint64_t max, uint64_t *ret_bytes)
 int parse_duration(const char *s, uint64_t min_ms, uint64_t max_ms, uint64_t *ret_ms)
 {
 	static const struct unit units[] = {
-		{ "", 1000 },   { "ms", 1 },      { "s", 1000 },
-		{ "m", 60000 }, { "h", 3600000 }, { NULL, 0 },
+		{ "", 1000 },     { "ms", 1 },       { "s", 1000 }, { "m", 60000 },
+		{ "h", 3600000 }, { "d", 86400000 }, { NULL, 0 },
 	};
 
 	return bounded(s, units, min_ms, max_ms, ret_ms);

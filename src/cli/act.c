@@ -18,7 +18,7 @@ static int act_on(struct act *a, const char *id)
 	int r = client_path(&target, a->pattern, id);
 
 	if (r == 0)
-		r = client_json(a->client, a->method, target.data, NULL, &d, &err);
+		r = client_json(a->client, a->method, target.data, a->body, &d, &err);
 	if (r < 0) {
 		if (a->client->status == 0 || a->client->status == 401)
 			return client_fail(a->client, &err); /* the others would fare no better */

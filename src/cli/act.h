@@ -8,6 +8,7 @@ struct act {
 	struct client *client;
 	struct jw *json; /* gets what came of each; set by act_begin() when JSON is wanted */
 	int failures;
+	const struct buf *body; /* of each request; NULL: none */
 };
 
 /* An exit code, everything said. Prints the ids, or an array of what came back. */

@@ -251,7 +251,7 @@ static int sandbox(struct client *c, void *args, int n, char **ids, struct err *
 
 static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", LIST "/%", c, NULL, 0 };
+	struct act act = { "DELETE", LIST "/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

@@ -41,7 +41,7 @@ static int show(struct client *c, void *args, int n, char **ids, struct err *err
 
 static int cancel(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "templates/builds/%", c, NULL, 0 };
+	struct act act = { "DELETE", "templates/builds/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

@@ -63,6 +63,7 @@ const struct command commands[] = {
 		.details = "It lives until its time is over or it is removed, whatever happens to "
 			   "the daemon.\n",
 		.examples = "holt sandbox create --template node --timeout 2h\n"
+			    "holt sandbox create --timeout 7d --on-timeout stop --auto-resume\n"
 			    "id=$(holt sandbox create --name build --get-or-create --memory 1G)\n",
 		.opts = sandbox_create_opts,
 		.mixed = true,
@@ -114,6 +115,30 @@ const struct command commands[] = {
 	      client_opts, cmd_sandbox_stop),
 	PLAIN("sandbox start", "ID...", "Give stopped sandboxes boxes again", client_opts,
 	      cmd_sandbox_start),
+	{
+		.name = "sandbox extend",
+		.operands = "ID...",
+		.summary = "Let sandboxes live longer: their time begins anew",
+		.examples = "holt sandbox extend --timeout 2d build\n",
+		.opts = sandbox_extend_opts,
+		.mixed = true,
+		.run = cmd_sandbox_extend,
+	},
+	{
+		.name = "package install",
+		.operands = "ID PACKAGE...",
+		.summary = "Install packages in a sandbox, from the registries that the daemon has",
+		.details = "While it runs, the sandbox reaches the registry of that manager "
+			   "(registry_pip and the like in the daemon's settings), and nothing "
+			   "else.\n",
+		.examples = "holt package install demo requests==2.32.3 rich\n"
+			    "holt package install --manager npm demo left-pad@1.3.0\n",
+		.opts = package_install_opts,
+		.mixed = true,
+		.run = cmd_package_install,
+	},
+	PLAIN("package ls", "ID", "List what was installed in a sandbox", client_opts,
+	      cmd_package_ls),
 	{
 		.name = "shell",
 		.operands = "ID",

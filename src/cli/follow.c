@@ -121,7 +121,7 @@ int follow_start(struct follow *f, const struct buf *body, struct err *err)
 				     .type = "application/json",
 				     .body = buf_str(body),
 				     .body_len = body->len };
-	int r = client_path(&f->target, "sandboxes/%/executions", f->sandbox);
+	int r = client_path(&f->target, f->route ? f->route : "sandboxes/%/executions", f->sandbox);
 
 	if (r == 0 && !f->text)
 		r = url_add_query(&f->target, "encoding", "base64");

@@ -25,6 +25,7 @@ struct follow {
 	const struct follow_ops *ops;
 	void *user;
 	const char *sandbox;        /* borrowed */
+	const char *route;          /* that starts it; NULL: sandboxes/%/executions */
 	char id[FOLLOW_ID_MAX + 1]; /* of the execution; "" until it has begun */
 	char last[SSE_ID_MAX + 1];  /* position behind what was taken, as the server calls it */
 	bool text; /* ask for output as text, for raw(); otherwise the exact bytes */

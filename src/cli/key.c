@@ -203,7 +203,7 @@ int cmd_key_ls(const struct command *cmd, int argc, char **argv)
 
 static int revoke_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "keys/%", c, NULL, 0 };
+	struct act act = { "DELETE", "keys/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

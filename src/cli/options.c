@@ -128,7 +128,7 @@ static const struct {
 	[OPT_LIST] = { set_list, "at most 256 uses" },
 	[OPT_COUNT] = { set_count, "a whole number" },
 	[OPT_SIZE] = { set_size, "a size such as 64M, 1.5G or 268435456" },
-	[OPT_DURATION] = { set_duration, "a duration such as 250ms, 30s, 5m or 2h" },
+	[OPT_DURATION] = { set_duration, "a time such as 250ms, 30s, 5m, 2h or 7d" },
 	[OPT_CPU] = { set_cpu, "a number of cores such as 0.5, 2 or 250m" },
 	[OPT_CPUS] = { set_cpus, "CPU numbers such as 0, 0,2 or 1-3 (at most 63)" },
 	[OPT_CHOICE] = { set_choice, NULL },

@@ -326,7 +326,7 @@ static void remote_done(struct remote *r)
 
 int remote_run(struct remote_run *run, struct err *err)
 {
-	struct remote r = { .run = run, .in.open = true };
+	struct remote r = { .run = run, .in.open = !run->no_stdin };
 	sigset_t set;
 	int e;
 
@@ -334,9 +334,11 @@ int remote_run(struct remote_run *run, struct err *err)
 	r.sigfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r.sigfd < 0)
 		return err_sys(err, errno, "signalfd");
-	r.follow = (struct follow){
-		.client = run->client, .ops = &ops, .user = &r, .sandbox = run->sandbox
-	};
+	r.follow = (struct follow){ .client = run->client,
+				    .ops = &ops,
+				    .user = &r,
+				    .sandbox = run->sandbox,
+				    .route = run->route };
 	e = follow_start(&r.follow, run->body, err);
 	if (e == 0)
 		e = loop(&r, err);

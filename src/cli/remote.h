@@ -10,8 +10,10 @@
 struct remote_run {
 	struct client *client;
 	const char *sandbox;
-	const struct buf *body; /* of POST .../executions, with "stream":true */
+	const char *route;      /* as in struct follow */
+	const struct buf *body; /* of the POST there, with "stream":true */
 	uint64_t timeout_ms;    /* that was asked for; 0: none */
+	bool no_stdin;          /* ours is left alone */
 	bool discard;           /* output is not written: the caller asks for it afterwards */
 	char id[65];            /* filled in: the execution's */
 };

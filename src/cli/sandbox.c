@@ -1,4 +1,4 @@
-/* What is done to sandboxes that are there: inspect, rm, pause, resume, stop, start. */
+/* What is done to sandboxes that are there: inspect, rm, pause, resume, stop, start, extend. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -6,8 +6,10 @@
 #include "cli/act.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "json/jw.h"
 
 #define IDS_MAX 10000
+#define HOUR_MS (3600ull * 1000)
 
 struct act_args {
 	struct client_args client;
@@ -30,9 +32,40 @@ const struct opt sandbox_rm_opts[] = {
 	{ 0 },
 };
 
+struct extend_args {
+	struct client_args client;
+	uint64_t timeout_ms;
+};
+
+const struct opt sandbox_extend_opts[] = {
+	{ .name = "timeout",
+	  .type = OPT_DURATION,
+	  .arg = "TIME",
+	  .help = "how long they live from now on (1h)",
+	  .offset = offsetof(struct extend_args, timeout_ms),
+	  .min = 1000,
+	  .max = 8760 * HOUR_MS },
+	CLIENT_OPTS(struct extend_args, client),
+	{ 0 },
+};
+
+static int extend_each(struct client *c, void *args, int n, char **ids, struct err *err)
+{
+	_cleanup_(buf_done) struct buf body = { 0 };
+	struct jw w = jw_begin(&body);
+	const struct extend_args *a = args;
+	struct act act = { "PATCH", "sandboxes/%", c, NULL, 0, &body };
+
+	(void)err;
+	jw_object_begin(&w);
+	jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
+	jw_object_end(&w);
+	return jw_end(&w) < 0 ? -ENOMEM : act_on_each(&act, n, ids);
+}
+
 static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "sandboxes/%", c, NULL, 0 };
+	struct act act = { "DELETE", "sandboxes/%", c, NULL, 0, NULL };
 	const struct act_args *a = args;
 
 	if (a->all && n > 0)
@@ -46,7 +79,7 @@ static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 
 static int pause_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "POST", "sandboxes/%/pause", c, NULL, 0 };
+	struct act act = { "POST", "sandboxes/%/pause", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -55,7 +88,7 @@ static int pause_each(struct client *c, void *args, int n, char **ids, struct er
 
 static int resume_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "POST", "sandboxes/%/resume", c, NULL, 0 };
+	struct act act = { "POST", "sandboxes/%/resume", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -64,7 +97,7 @@ static int resume_each(struct client *c, void *args, int n, char **ids, struct e
 
 static int stop_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "POST", "sandboxes/%/stop", c, NULL, 0 };
+	struct act act = { "POST", "sandboxes/%/stop", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -73,7 +106,7 @@ static int stop_each(struct client *c, void *args, int n, char **ids, struct err
 
 static int start_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "POST", "sandboxes/%/start", c, NULL, 0 };
+	struct act act = { "POST", "sandboxes/%/start", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -134,3 +167,5 @@ int cmd_sandbox_inspect(const struct command *cmd, int argc, char **argv)
 
 	return client_run(cmd, argc, argv, &task);
 }
+
+CLIENT_COMMAND(cmd_sandbox_extend, extend_args, 1, IDS_MAX, extend_each, .timeout_ms = HOUR_MS)

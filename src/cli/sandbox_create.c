@@ -14,11 +14,14 @@
 struct create_args {
 	struct client_args client;
 	const char *name, *template, *snapshot;
-	bool get_or_create, cold;
+	bool get_or_create, cold, auto_resume;
+	int on_timeout;
 	struct limits limits; /* 0: the daemon's default */
 	uint64_t timeout_ms, idle_ms;
 	struct opt_list env, metadata, volumes, tools;
 };
+
+static const char *const endings[] = { "delete", "pause", "stop", NULL };
 
 #define AT(field) offsetof(struct create_args, field)
 const struct opt sandbox_create_opts[] = {
@@ -64,6 +67,16 @@ const struct opt sandbox_create_opts[] = {
 	  .offset = AT(idle_ms),
 	  .min = 1,
 	  .max = TIME_MAX_MS },
+	{ .name = "on-timeout",
+	  .type = OPT_CHOICE,
+	  .arg = "delete|pause|stop",
+	  .help = "what happens when its time is over, or nobody used it (delete)",
+	  .offset = AT(on_timeout),
+	  .choices = endings },
+	{ .name = "auto-resume",
+	  .type = OPT_FLAG,
+	  .help = "using it resumes it when it is paused or stopped",
+	  .offset = AT(auto_resume) },
 	{ .name = "env",
 	  .letter = 'e',
 	  .type = OPT_LIST,
@@ -168,6 +181,10 @@ static int write_body(const struct create_args *a, struct buf *b, struct err *er
 		jw_double_field(&w, "timeout", (double)a->timeout_ms / 1000);
 	if (a->idle_ms)
 		jw_double_field(&w, "idleTimeout", (double)a->idle_ms / 1000);
+	if (a->on_timeout >= 0)
+		jw_str_field(&w, "onTimeout", endings[a->on_timeout]);
+	if (a->auto_resume)
+		jw_bool_field(&w, "autoResume", true);
 	put_tools(&w, &a->tools);
 	client_resources(&w, &a->limits);
 	r = client_pairs(&w, &env, &a->env, err);
@@ -209,7 +226,7 @@ static int create(struct client *c, void *args, int n, char **operands, struct e
 
 int cmd_sandbox_create(const struct command *cmd, int argc, char **argv)
 {
-	struct create_args args = { 0 };
+	struct create_args args = { .on_timeout = -1 };
 	struct client_task task = { &args, &args.client, 0, 0, create };
 
 	return client_run(cmd, argc, argv, &task);

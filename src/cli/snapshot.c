@@ -168,7 +168,7 @@ static int snapshot_ls(struct client *c, void *args, int n, char **operands, str
 
 static int snapshot_rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "snapshots/%", c, NULL, 0 };
+	struct act act = { "DELETE", "snapshots/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -249,7 +249,7 @@ static int volume_ls(struct client *c, void *args, int n, char **operands, struc
 
 static int volume_rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "volumes/%", c, NULL, 0 };
+	struct act act = { "DELETE", "volumes/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;
@@ -328,7 +328,7 @@ static int pool_ls(struct client *c, void *args, int n, char **operands, struct 
 
 static int pool_rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "warmpools/%", c, NULL, 0 };
+	struct act act = { "DELETE", "warmpools/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

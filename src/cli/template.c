@@ -319,7 +319,7 @@ static int unalias(struct client *c, void *args, int n, char **names, struct err
 
 static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "templates/%", c, NULL, 0 };
+	struct act act = { "DELETE", "templates/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

@@ -194,7 +194,7 @@ static int list(struct client *c, void *args, int n, char **operands, struct err
 
 static int remove_each(struct client *c, void *args, int n, char **names, struct err *err)
 {
-	struct act act = { "DELETE", "users/%", c, NULL, 0 };
+	struct act act = { "DELETE", "users/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

@@ -247,7 +247,7 @@ static int test(struct client *c, void *args, int n, char **ids, struct err *err
 
 static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
-	struct act act = { "DELETE", "webhooks/%", c, NULL, 0 };
+	struct act act = { "DELETE", "webhooks/%", c, NULL, 0, NULL };
 
 	(void)args;
 	(void)err;

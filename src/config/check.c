@@ -138,6 +138,33 @@ static int check_servers(const struct config *c, struct err *err)
 		       : 0;
 }
 
+/* An address, not two of them with a blank between: entries are separated by commas. */
+static int check_registry(const char *name, const struct config_list *list, struct err *err)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		const char *url = list->items[i];
+
+		if ((strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0) ||
+		    strpbrk(url, " \t"))
+			return err_set(err, EINVAL,
+				       "%s: '%.100s': want https://host[:port]/path, and commas "
+				       "between several",
+				       name, url);
+	}
+	return 0;
+}
+
+static int check_registries(const struct config *c, struct err *err)
+{
+	int r = check_registry("registry_pip", &c->registry_pip, err);
+
+	if (r == 0)
+		r = check_registry("registry_npm", &c->registry_npm, err);
+	if (r == 0)
+		r = check_registry("registry_cargo", &c->registry_cargo, err);
+	return r < 0 ? r : check_registry("registry_go", &c->registry_go, err);
+}
+
 static int check_traces(const struct config *c, struct err *err)
 {
 	if (c->otlp_endpoint && strncmp(c->otlp_endpoint, "http://", 7) != 0 &&
@@ -174,6 +201,8 @@ int config_check(const struct config *c, struct err *err)
 		r = check_tokens(c, err);
 	if (r == 0)
 		r = check_traces(c, err);
+	if (r == 0)
+		r = check_registries(c, err);
 	if (r == 0)
 		r = check_servers(c, err);
 	if (r == 0)

@@ -44,7 +44,8 @@ bool e2b_timeout(struct api_call *c, uint64_t seconds, uint64_t *ret_ms)
 	/* None at all is as soon as it can be: 0 would be the server's default. */
 	*ret_ms = seconds > 0 ? seconds * 1000 : 1;
 	if (max > 0 && *ret_ms > max) {
-		problem_field(c, "timeout", "timeout: want at most %" PRIu64 " seconds",
+		problem_field(c, "timeout",
+			      "timeout: want at most %" PRIu64 " seconds (sandbox_timeout_max)",
 			      max / 1000);
 		return false;
 	}

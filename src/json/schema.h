@@ -8,7 +8,7 @@ struct jv_field;
 struct jw;
 
 /* What parse_duration() takes. */
-#define SCHEMA_DURATION "^[0-9]+(\\.[0-9]+)?(ms|s|m|h)?$"
+#define SCHEMA_DURATION "^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$"
 
 /* One value: an object that jv_decode() takes. */
 void schema_write_body(struct jw *w, const struct jv_field *fields, size_t n);

@@ -94,7 +94,7 @@ int check_metadata(const struct sandbox_pair *items, size_t n, struct err *err)
 int check_timeout(const struct sandbox_settings *s, uint64_t timeout_ms, struct err *err)
 {
 	if (s->timeout_max_ms > 0 && timeout_ms > s->timeout_max_ms)
-		return err_set(err, EINVAL, "timeout: at most %llu s",
+		return err_set(err, EINVAL, "timeout: at most %llu s (sandbox_timeout_max)",
 			       (unsigned long long)(s->timeout_max_ms / 1000));
 	if (timeout_ms > INT64_MAX / 4)
 		return err_set(err, EINVAL, "timeout: too large");

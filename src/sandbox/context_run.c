@@ -421,7 +421,7 @@ static int check(struct context *c, const struct context_code *code, struct err 
 	if (memchr(code->code, '\0', code->len))
 		return err_set(err, EINVAL, "code: has a NUL byte");
 	if (s->exec_timeout_max_ms > 0 && code->timeout_ms > s->exec_timeout_max_ms)
-		return err_set(err, EINVAL, "timeout: at most %" PRIu64 " s",
+		return err_set(err, EINVAL, "timeout: at most %" PRIu64 " s (exec_timeout_max)",
 			       s->exec_timeout_max_ms / 1000);
 	r = check_env(code->env, code->n_env, err);
 	if (r < 0)

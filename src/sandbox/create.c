@@ -383,7 +383,8 @@ static struct sandbox *make(struct sandboxes *all, const struct sandbox_request 
 	int r;
 
 	if (map_len(all->by_id) >= all->settings.max_sandboxes) {
-		(void)err_set(err, EDQUOT, "there are %u sandboxes already, the limit",
+		(void)err_set(err, EDQUOT,
+			      "there are %u sandboxes already, the limit (max_sandboxes)",
 			      all->settings.max_sandboxes);
 		return NULL;
 	}

@@ -175,7 +175,7 @@ static int set_timeout(struct guest_exec *e, const struct sandbox_settings *s,
 	uint64_t ms = req->timeout_ms;
 
 	if (!req->is_unbounded && s->exec_timeout_max_ms > 0 && ms > s->exec_timeout_max_ms)
-		return err_set(err, EINVAL, "timeout: at most %llu s",
+		return err_set(err, EINVAL, "timeout: at most %llu s (exec_timeout_max)",
 			       (unsigned long long)(s->exec_timeout_max_ms / 1000));
 	if (ms > UINT32_MAX)
 		return err_set(err, EINVAL, "timeout: too large");

@@ -154,7 +154,7 @@ bool running_times(struct tool_call *t, uint64_t timeout_ms)
 
 	if (timeout_ms <= max)
 		return true;
-	tool_fail(t, "timeout_ms: want at most %" PRIu64, max);
+	tool_fail(t, "timeout_ms: want at most %" PRIu64 " (exec_timeout_max)", max);
 	return false;
 }
 

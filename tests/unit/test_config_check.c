@@ -68,6 +68,13 @@ static void what_does_not_go_together_is_refused(void **state)
 		{ { "HOLT_PUBLIC_URL=https://a?b" },
 		  "public_url https://a?b: want one such as https://holt.example, without a slash "
 		  "at its end" },
+		{ { "HOLT_REGISTRY_PIP=https://a.example/simple, http://b.example" }, NULL },
+		{ { "HOLT_REGISTRY_NPM=https://a.example https://b.example" },
+		  "registry_npm: 'https://a.example https://b.example': want "
+		  "https://host[:port]/path, and commas between several" },
+		{ { "HOLT_REGISTRY_GO=a.example" },
+		  "registry_go: 'a.example': want https://host[:port]/path, and commas between "
+		  "several" },
 		{ { "HOLT_POOL_MIN=17" }, "pool_min is more than pool_max" },
 	};
 	struct config_rig *f = *state;

@@ -180,13 +180,21 @@ static void sizes_are_powers_of_1024(void **state)
 static void durations_are_seconds_unless_they_say_otherwise(void **state)
 {
 	static const struct row rows[] = {
-		{ "30", 0, 30000 },      { "30s", 0, 30000 },
-		{ "1.5", 0, 1500 },      { "1.5s", 0, 1500 },
-		{ "250ms", 0, 250 },     { "5m", 0, 300000 },
-		{ "2h", 0, 7200000 },    { "0.5h", 0, 1800000 },
-		{ "1.0005s", 0, 1000 },  { "1.5ms", -EINVAL, 0 },
-		{ "1d", -EINVAL, 0 },    { "s", -EINVAL, 0 },
-		{ "1m30s", -EINVAL, 0 }, { "18446744073709552", -ERANGE, 0 },
+		{ "30", 0, 30000 },
+		{ "30s", 0, 30000 },
+		{ "1.5", 0, 1500 },
+		{ "1.5s", 0, 1500 },
+		{ "250ms", 0, 250 },
+		{ "5m", 0, 300000 },
+		{ "2h", 0, 7200000 },
+		{ "0.5h", 0, 1800000 },
+		{ "1.0005s", 0, 1000 },
+		{ "1.5ms", -EINVAL, 0 },
+		{ "1d", 0, 86400000 },
+		{ "1w", -EINVAL, 0 },
+		{ "s", -EINVAL, 0 },
+		{ "1m30s", -EINVAL, 0 },
+		{ "18446744073709552", -ERANGE, 0 },
 	};
 	uint64_t v = UNTOUCHED;
 

@@ -283,3 +283,21 @@ def test_the_first_word_of_a_group_lists_it(cli):
     assert "unknown command 'nosuch'" in cli.fails("help", "nosuch")[0]
     done = cli.run("key")
     assert done.returncode == 125 and b"  key revoke " in done.stderr
+
+
+def test_a_sandbox_lives_longer_and_ends_as_it_was_told_to(cli):
+    made = cli.json("sandbox", "create", "--template", "bash", "--timeout", "10m", "--on-timeout", "stop", "--auto-resume", "--json")
+    assert made["onTimeout"] == "stop" and made["autoResume"] is True
+    assert cli.must("sandbox", "extend", "--timeout", "0.5d", made["id"]).strip() == made["id"]
+    now = cli.json("sandbox", "inspect", "--json", made["id"])
+    assert now["timeout"] == 12 * 3600 and now["expiresAt"] > made["expiresAt"]
+    assert "(sandbox_timeout_max)" in cli.fails("sandbox", "extend", "--timeout", "30d", made["id"])[0]
+    assert "7d" in cli.fails("sandbox", "extend", "--timeout", "soon", made["id"])[0]
+    cli.must("sandbox", "rm", made["id"])
+
+
+def test_a_refusal_names_the_setting_that_decides(cli, box):
+    assert "(exec_timeout_max)" in cli.fails("exec", "--timeout", "2d", box, "--", "true")[0]
+    assert "(limits_memory_max)" in cli.fails("sandbox", "create", "--memory", "900G")[0]
+    assert "(sandbox_timeout_max)" in cli.fails("sandbox", "create", "--timeout", "30d")[0]
+    assert "(sandbox_timeout_max)" in cli.fails("sandbox", "create", "--idle-timeout", "30d")[0]
