@@ -74,6 +74,22 @@ void announce_state(struct sandbox *sb, enum sandbox_state from)
 	}
 }
 
+void announce_expiring(struct sandbox *sb)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = jw_begin(&b);
+
+	if (!sb->all->events)
+		return;
+	jw_object_begin(&w);
+	jw_str_field(&w, "name", sb->name);
+	jw_iso_field(&w, "expiresAt", sb->expires_ms);
+	jw_str_field(&w, "onTimeout", lapse_names[sb->life.on_timeout]);
+	emit(sb->all,
+	     &(struct event){ .kind = "sandbox.expiring", .owner = sb->owner, .subject = sb->id },
+	     &w);
+}
+
 static void announce_execution(struct execution *x, const char *kind, const char *result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

@@ -16,6 +16,8 @@ struct sandboxes;
 
 void announce_created(struct sandbox *sb);
 void announce_state(struct sandbox *sb, enum sandbox_state from);
+/* Its time is over soon. */
+void announce_expiring(struct sandbox *sb);
 /* Its new box lacks what its template preloads. */
 void announce_preload(struct sandbox *sb, const char *reason);
 void announce_start(struct execution *x);

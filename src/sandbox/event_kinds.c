@@ -13,6 +13,9 @@ static const struct event_kind table[] = {
 	{ "sandbox.resumed", "goes on" },
 	{ "sandbox.suspended", "has no box, its files are kept" },
 	{ "sandbox.started", "has a box again" },
+	{ "sandbox.expiring",
+	  "its time is over in a minute, or the last tenth of it has begun: expiresAt, "
+	  "onTimeout" },
 	{ "sandbox.stopped", "ended; reason" },
 	{ "sandbox.preload_failed", "what its template preloads is not there; reason" },
 	{ "sandbox.failed", "could not be made, or was lost; reason" },

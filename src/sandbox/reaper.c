@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "sandbox/announce.h"
 #include "sandbox/ask.h"
 #include "sandbox/build_cache.h"
 #include "sandbox/build_files.h"
@@ -12,8 +13,9 @@
 #include "sandbox/registry.h"
 #include "sandbox/session.h"
 
-#define CUT_EVERY 60u /* sweeps */
-#define CUT_ROWS 500u /* at once: others need not wait long for the store */
+#define WARN_MS 60000u /* before the end of its time; a tenth of it, if that is less */
+#define CUT_EVERY 60u  /* sweeps */
+#define CUT_ROWS 500u  /* at once: others need not wait long for the store */
 
 static bool is_busy(const struct sandbox *sb)
 {
@@ -36,6 +38,22 @@ static uint64_t due(const struct sandbox *sb, const char **ret_why)
 	return at > 0 && at < sb->lapse_after ? sb->lapse_after : at;
 }
 
+/* When to tell that its time is over soon; 0: not to be told, or told already. */
+static uint64_t warn_at(const struct sandbox *sb)
+{
+	uint64_t lead = sb->timeout_ms / 10 < WARN_MS ? sb->timeout_ms / 10 : WARN_MS;
+
+	if (sb->state != SANDBOX_RUNNING || sb->expires_at <= lead ||
+	    sb->warned_of == sb->expires_at)
+		return 0;
+	return sb->expires_at - lead;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 static void arm(struct sandboxes *all, uint64_t at)
 {
 	uint64_t now = now_ms(all);
@@ -48,7 +66,7 @@ void reaper_note(struct sandbox *sb)
 {
 	struct sandboxes *all = sb->all;
 	const char *why;
-	uint64_t at = due(sb, &why);
+	uint64_t at = sooner(due(sb, &why), warn_at(sb));
 
 	if (at > 0 && (all->reap_at_ms == 0 || at < all->reap_at_ms))
 		arm(all, at);
@@ -65,10 +83,24 @@ static struct sandbox *find_due(struct sandboxes *all, const char **ret_why, uin
 
 		if (at > 0 && at <= now)
 			return sb;
-		if (at > 0 && (*ret_next == 0 || at < *ret_next))
-			*ret_next = at;
+		*ret_next = sooner(*ret_next, sooner(at, warn_at(sb)));
 	}
 	return NULL;
+}
+
+/* Only writes to the log of events: nobody is called back. */
+static void warn_of_ends(struct sandboxes *all)
+{
+	uint64_t now = now_ms(all);
+
+	LIST_FOREACH (&all->sandboxes, sb, struct sandbox, node) {
+		uint64_t at = warn_at(sb);
+
+		if (at == 0 || at > now)
+			continue;
+		sb->warned_of = sb->expires_at;
+		announce_expiring(sb);
+	}
 }
 
 static void on_lapsed(void *user, struct sandbox *sb, const struct err *err)
@@ -96,6 +128,7 @@ void reaper_run(struct sandboxes *all)
 	const char *why;
 	uint64_t next;
 
+	warn_of_ends(all);
 	/* Anew each time: the end of one may tell others, who do as they like. */
 	while ((sb = find_due(all, &why, &next)))
 		lapse(sb, why);

@@ -219,6 +219,7 @@ struct sandbox {
 	uint64_t timeout_ms, idle_ms, remaining_ms;
 	uint64_t expires_at, used_at; /* monotonic, ms; expires_at 0: never, or it stands still */
 	uint64_t lapse_after;         /* its end of time is not acted upon before */
+	uint64_t warned_of;           /* the expires_at that sandbox.expiring has told of */
 
 	struct list waits[WAIT_COUNT]; /* owned struct answer */
 	size_t n_waits[WAIT_COUNT];

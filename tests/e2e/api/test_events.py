@@ -140,3 +140,10 @@ def test_users_and_quotas_are_told(api, key_for):
     assert len(told) == 1 and told[0]["data"] == {"subject": "events-dora", "quota": "sandboxes", "limit": 1, "used": 1}
     box.delete().must(204)
     api.delete("/users/events-dora").must(204)
+
+
+def test_the_end_of_a_sandboxs_time_is_told_before(api):
+    box = api.sandbox("bash", timeout="10s")
+    until(lambda: "sandbox.stopped" in kinds(api, box.id), what="its end")
+    told = kinds(api, box.id)
+    assert told.count("sandbox.expiring") == 1 and told.index("sandbox.expiring") < told.index("sandbox.stopped")
