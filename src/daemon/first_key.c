@@ -15,8 +15,9 @@
 #include "daemon/admin_key.h"
 
 #define DATABASE "holt.db"
-#define PENDING "first-key" /* in the data: hash of a key that the file has and the store may not \
-			     */
+#define PENDING                                                                           \
+	"first-key" /* in the data: hash of a key that the file has and the store may not \
+		     */
 
 /* We may be root, and the directory somebody's who would like to have a file of root's written
  * over: what has another name, or is no file, is left alone. */
