@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "api/audit.h"
+#include "api/body.h"
 #include "api/build_way.h"
 #include "api/call.h"
 #include "api/call_auth.h"
@@ -160,52 +161,20 @@ static bool is_json(const char *type)
 	       strncasecmp(name.data, "application/json", name.len) == 0;
 }
 
-static void decode_body(struct api_call *c, const char *data, size_t n)
+static void got_body(struct api_call *c, const void *user, struct jv_doc **doc)
 {
-	const struct route_body *body = c->route->body;
-	struct jv_problem problem = { 0 };
-	struct jv_doc *doc = NULL;
-	struct err err = { 0 };
-	int r;
-
-	if (n == 0 && body->is_optional)
-		return c->route->handle(c);
-	if (n == 0)
-		return problem_status(c, 400, "a JSON object is wanted as the body");
-	r = jv_parse(data, n, c->api->deps.config->max_json_bytes, &doc, &err);
-	if (r < 0)
-		return problem_reply(c, &err);
-	r = (c->door ? jv_decode_known : jv_decode)(jv_root(doc), body->fields, body->count,
-						    http_arena(c->http), c->body, &problem);
-	if (r == -ENOMEM)
-		problem_reply(c, &(struct err){ ENOMEM, "the body" });
-	else if (r < 0 && problem.field[0])
-		problem_field(c, problem.field, "%s: %s", problem.field, problem.text);
-	else if (r < 0)
-		problem_status(c, 400, "%s", problem.text);
-	else
-		c->route->handle(c); /* the call may be over when this returns */
-	(void)jv_free(doc);
-}
-
-static void got_body(void *user, struct http_request *r, const char *data, size_t n)
-{
-	(void)r;
-	decode_body(user, data, n);
+	(void)user, (void)doc;
+	c->route->handle(c);
 }
 
 static void take_body(struct api_call *c)
 {
-	c->body = arena_alloc(http_arena(c->http), c->route->body->size);
-	if (!c->body)
-		return problem_reply(c, &(struct err){ ENOMEM, "the body" });
-	if (c->route->body->defaults)
-		memcpy(c->body, c->route->body->defaults, c->route->body->size);
-	if (http_body_length(c->http) == 0)
-		return decode_body(c, NULL, 0);
-	if (!is_json(http_header(c->http, "Content-Type")))
+	if (http_body_length(c->http) != 0 && !is_json(http_header(c->http, "Content-Type")))
 		return problem_status(c, 415, "the body must be application/json");
-	http_body_collect(c->http, c->api->deps.config->max_json_bytes, got_body, c);
+	body_take(c, &(struct body_plan){ .max = c->api->deps.config->max_json_bytes,
+					  .table = *c->route->body,
+					  .takes_unknown = c->door,
+					  .got = got_body });
 }
 
 /* A port's own credentials are its handler's to look at; a key is a key. */
@@ -308,6 +277,18 @@ static const char *status_class(int status)
 	static const char *const names[] = { "1xx", "2xx", "3xx", "4xx", "5xx" };
 
 	return status >= 100 && status < 600 ? names[status / 100 - 1] : "other";
+}
+
+/* Each protocol has its own words, also for what HTTP itself refuses. */
+bool api_refuse(void *user, struct http_request *r, int status, const char *message)
+{
+	struct api_call *c = http_user(r, SLOT_CALL);
+
+	(void)user;
+	if (!c)
+		return false;
+	problem_status(c, status, "%s", message);
+	return true;
 }
 
 void api_crowded(void *user, bool is_refused)

@@ -66,6 +66,7 @@ CLEANUP_FUNC(struct api *, api_free)
 
 /* For struct http_server_options; user is the api. */
 void api_handle(void *api, struct http_request *r);
+bool api_refuse(void *api, struct http_request *r, int status, const char *message);
 void api_crowded(void *api, bool is_refused);
 void api_done(void *api, const struct http_request *r, int status, uint64_t bytes,
 	      uint64_t took_us);

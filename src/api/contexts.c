@@ -71,7 +71,7 @@ static void restarted(void *user, struct context *ctx, const struct err *err)
 static void create(struct api_call *c, enum context_language language)
 {
 	const struct body_context *body = c->body;
-	struct sandbox *sb = call_sandbox(c);
+	struct sandbox *sb;
 	struct context_request req = {
 		.language = language,
 		.name = body->name ? body->name : "",
@@ -80,6 +80,7 @@ static void create(struct api_call *c, enum context_language language)
 		.n_env = body->env.len,
 	};
 
+	sb = call_sandbox(c);
 	if (!sb)
 		return;
 	if (req.n_env > 0 && !req.env)

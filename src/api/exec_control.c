@@ -160,10 +160,12 @@ static void signal_found(struct api_call *c, struct execution *x, const struct e
 void api_exec_signal(struct api_call *c)
 {
 	struct body_signal *body = c->body;
+	int number = parse_signal(c, body->signal);
 
-	body->number = parse_signal(c, body->signal);
-	if (body->number > 0)
-		exec_look(c, signal_found);
+	if (number == 0)
+		return;
+	body->number = number;
+	exec_look(c, signal_found);
 }
 
 static void resize_found(struct api_call *c, struct execution *x, const struct exec_info *info,

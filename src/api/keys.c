@@ -354,7 +354,7 @@ void api_key_create(struct api_call *c)
 void api_token_create(struct api_call *c)
 {
 	const struct body_key *body = c->body;
-	struct sandbox *sb = call_sandbox(c);
+	struct sandbox *sb;
 	struct key_row row = { .name = body->name ? body->name : "token",
 			       .role = ROLE_USER,
 			       .created_ms = clock_wall_ms() };
@@ -362,6 +362,7 @@ void api_token_create(struct api_call *c)
 	unsigned scopes = 0;
 	struct err err = { 0 };
 
+	sb = call_sandbox(c);
 	if (!sb || !read_scopes(c, &body->scopes, TOKEN_SCOPES, &scopes))
 		return;
 	row.scopes = scopes ? scopes : TOKEN_SCOPES & c->who->scopes;

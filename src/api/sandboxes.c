@@ -416,7 +416,7 @@ static void changed(void *user, struct sandbox *sb, const struct err *err)
 void api_sandbox_patch(struct api_call *c)
 {
 	const struct body_patch *body = c->body;
-	struct sandbox *sb = call_sandbox(c);
+	struct sandbox *sb;
 	struct sandbox_patch p = {
 		.has_timeout = body->timeout_ms > 0,
 		.timeout_ms = body->timeout_ms,
@@ -431,6 +431,7 @@ void api_sandbox_patch(struct api_call *c)
 		p.life.on_timeout = (uint8_t)body->on_timeout;
 	if (p.has_auto_resume)
 		p.life.auto_resume = body->auto_resume.on;
+	sb = call_sandbox(c);
 	if (!sb || !check_times(c, body->timeout_ms, 0))
 		return;
 	if (p.n_metadata > 0 && !p.metadata)

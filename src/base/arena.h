@@ -13,6 +13,7 @@ void *arena_alloc(struct arena *a, size_t n);
 void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-checked */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Everything is given back but one block, for the next request. */
+/* Everything is given back but one block, for the next request. Under AddressSanitizer what was
+ * handed out before cannot be read any more. */
 void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);

@@ -532,9 +532,9 @@ static int open_server(struct app *a, struct err *err)
 				 .bridges = a->toolset.bridges,
 				 .doors = a->doors,
 				 .secret = a->secret };
-	struct http_server_options o = { .handle = api_handle,
-					 .done = api_done,
-					 .crowded = api_crowded };
+	struct http_server_options o = {
+		.handle = api_handle, .done = api_done, .refuse = api_refuse, .crowded = api_crowded
+	};
 	int r;
 
 	list_doors(a);

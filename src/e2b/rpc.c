@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/body.h"
 #include "api/call.h"
 #include "api/problem.h"
 #include "base/arena.h"
@@ -99,52 +100,32 @@ void rpc_reply_empty(struct api_call *c)
 
 /* ---- messages ---- */
 
-struct taking { /* in the request's arena */
-	struct api_call *call;
-	const struct rpc_method *method;
-};
-
-static void decode(struct api_call *c, const struct rpc_method *m, const char *data, size_t n)
+static bool open_envelope(struct api_call *c, struct str *data)
 {
-	struct arena *a = http_arena(c->http);
-	struct jv_problem problem = { 0 };
-	struct jv_doc *doc = NULL;
-	struct err err = { 0 };
-	int r = jv_parse(data, n, RPC_MESSAGE_MAX, &doc, &err);
+	struct connect_envelope e = { 0 };
+	ssize_t used = connect_next(data->data, data->len, RPC_MESSAGE_MAX, &e);
 
-	c->body = arena_alloc(a, m->size);
-	if (r == -ENOMEM || !c->body) {
-		(void)jv_free(doc);
-		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
+	if (used < 0 || (size_t)used != data->len || e.is_end || !e.data) {
+		rpc_fail(c, CONNECT_INVALID_ARGUMENT, "the body is not one message in an envelope");
+		return false;
 	}
-	if (r < 0)
-		return rpc_fail(c, CONNECT_INVALID_ARGUMENT, "the message: %s", err.text);
-	if (m->defaults)
-		memcpy(c->body, m->defaults, m->size);
-	r = jv_decode_known(jv_root(doc), m->fields, m->count, a, c->body, &problem);
-	if (r == 0)
-		m->handle(c);
-	else if (r == -ENOMEM)
-		rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
-	else
-		rpc_fail(c, CONNECT_INVALID_ARGUMENT, "%s%s%s", problem.field,
-			 problem.field[0] ? ": " : "", problem.text);
-	(void)jv_free(doc);
+	*data = (struct str){ e.data, e.len };
+	return true;
 }
 
-static void got(void *user, struct http_request *r, const char *data, size_t n)
+static void refuse_message(struct api_call *c, const struct err *err, const char *field)
 {
-	struct taking *t = user;
-	struct connect_envelope e = { .data = data, .len = n };
-	ssize_t used = (ssize_t)n;
+	if (err->code == ENOMEM)
+		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
+	rpc_fail(c, CONNECT_INVALID_ARGUMENT, "%s%s", field[0] ? "" : "the message: ", err->text);
+}
 
-	(void)r;
-	if (t->method->kind == CONNECT_STREAM)
-		used = connect_next(data, n, RPC_MESSAGE_MAX, &e);
-	if (used < 0 || (size_t)used != n || e.is_end || (n == 0 && !e.data))
-		return rpc_fail(t->call, CONNECT_INVALID_ARGUMENT,
-				"the body is not one message in an envelope");
-	decode(t->call, t->method, e.data, e.len);
+static void got_message(struct api_call *c, const void *user, struct jv_doc **doc)
+{
+	const struct rpc_method *m = user;
+
+	(void)doc;
+	m->handle(c);
 }
 
 bool rpc_takes(struct api_call *c, enum connect_kind want)
@@ -161,15 +142,20 @@ bool rpc_takes(struct api_call *c, enum connect_kind want)
 
 void rpc_take(struct api_call *c, const struct rpc_method *m)
 {
-	struct taking *t = arena_alloc(http_arena(c->http), sizeof(*t));
+	bool is_stream = m->kind == CONNECT_STREAM;
 
 	if (!rpc_takes(c, m->kind))
 		return;
-	if (!t)
-		return rpc_fail(c, CONNECT_UNAVAILABLE, "out of memory");
-	t->call = c;
-	t->method = m;
-	http_body_collect(c->http, RPC_MESSAGE_MAX + CONNECT_HEAD, got, t);
+	body_take(c, &(struct body_plan){ .max = RPC_MESSAGE_MAX + (is_stream ? CONNECT_HEAD : 0),
+					  .table = { .fields = m->fields,
+						     .count = m->count,
+						     .size = m->size,
+						     .defaults = m->defaults },
+					  .takes_unknown = true,
+					  .unwrap = is_stream ? open_envelope : NULL,
+					  .got = got_message,
+					  .refuse = refuse_message,
+					  .user = m });
 }
 
 const char *rpc_user(struct api_call *c)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/body.h"
 #include "api/call.h"
 #include "api/problem.h"
 #include "base/arena.h"
@@ -221,26 +222,20 @@ static void network_done(void *user, struct sandbox *sb, const struct err *err)
 	done(user, sb, err);
 }
 
-static void got_network(void *user, struct http_request *r, const char *data, size_t n)
+static void got_network(struct api_call *c, const void *user, struct jv_doc **doc)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct api_call *c = user;
 	struct sandbox *sb = e2b_find(c);
-	struct jv_doc *doc = NULL;
 	struct sandbox_info info;
 	struct err err = { 0 };
-	int code;
 
+	(void)user;
 	if (!sb)
 		return;
-	code = jv_parse(data, n, c->api->deps.config->max_json_bytes, &doc, &err);
-	if (code == 0 && jv_kind(jv_root(doc)) != JV_OBJECT)
-		code = err_set(&err, EINVAL, "a JSON object is wanted as the body");
+	if (jv_kind(jv_root(*doc)) != JV_OBJECT)
+		return problem_status(c, 400, "a JSON object is wanted as the body");
 	sandbox_info(sb, &info);
-	if (code == 0)
-		code = note_update(info.note, jv_root(doc), http_arena(r), &b, &err);
-	(void)jv_free(doc);
-	if (code < 0)
+	if (note_update(info.note, jv_root(*doc), http_arena(c->http), &b, &err) < 0)
 		return problem_reply(c, &err);
 	sandbox_patch(sb, &(struct sandbox_patch){ .note = buf_str(&b) }, network_done, c);
 }
@@ -249,5 +244,6 @@ static void got_network(void *user, struct http_request *r, const char *data, si
 void e2b_sandbox_network(struct api_call *c)
 {
 	if (e2b_find(c))
-		http_body_collect(c->http, c->api->deps.config->max_json_bytes, got_network, c);
+		body_take(c, &(struct body_plan){ .max = c->api->deps.config->max_json_bytes,
+						  .got = got_network });
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/body.h"
 #include "api/call.h"
 #include "api/problem.h"
 #include "api/routes.h"
@@ -22,13 +23,12 @@
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define REFUSED -32000 /* what HTTP says no to, before there is a message */
 
-struct post { /* arena: a POST on its way */
+struct post { /* arena: a POST on its way; gone with the answer */
 	struct api_call *call;
 	struct mcp_server *server;
 	const char *base;
 	char box_id[ID_LEN + 1];
 	struct mcp_session *session;
-	struct jv_doc *doc; /* owned */
 	bool takes_sse;
 };
 
@@ -156,7 +156,7 @@ static void attach(struct watch *w, struct mcp_stream *t)
 	t->watch = &w->base;
 }
 
-static void post_modern(struct post *p, const struct rpc_message *m)
+static void post_modern(struct post *p, const struct rpc_message *m, struct jv_doc **doc)
 {
 	struct api_call *c = p->call;
 	struct mcp_head head = { http_header(c->http, VERSION), http_header(c->http, "Mcp-Method"),
@@ -193,7 +193,7 @@ static void post_modern(struct post *p, const struct rpc_message *m)
 	if (w)
 		attach(w, call.stream);
 	call.stream->n_open = 1;
-	mcp_begin(p->server, &call, TAKE(p->doc), m);
+	mcp_begin(p->server, &call, TAKE(*doc), m);
 }
 
 /* ---- the legacy era ---- */
@@ -265,7 +265,7 @@ static bool is_version(const char *version)
 	return !version || strcmp(agree(version), version) == 0;
 }
 
-static void post_legacy(struct post *p, const struct rpc_message *m)
+static void post_legacy(struct post *p, const struct rpc_message *m, struct jv_doc **doc)
 {
 	struct api_call *c = p->call;
 	bool is_first = m->kind == RPC_REQUEST && strcmp(m->method, "initialize") == 0;
@@ -285,7 +285,7 @@ static void post_legacy(struct post *p, const struct rpc_message *m)
 	if (!call.stream)
 		return no(c, 503, "out of memory");
 	call.stream->n_open = 1;
-	mcp_begin(p->server, &call, TAKE(p->doc), m);
+	mcp_begin(p->server, &call, TAKE(*doc), m);
 }
 
 /* ---- batches: of 2025-03-26 alone ---- */
@@ -359,28 +359,31 @@ static void post_batch(struct post *p, struct jv batch)
 
 /* ---- the methods of HTTP ---- */
 
-static void got_body(void *user, struct http_request *r, const char *data, size_t n)
+static void got_message(struct api_call *c, const void *user, struct jv_doc **doc)
 {
-	struct post *p = user;
+	struct post *p = c->body;
 	struct rpc_message m;
 	struct err err = { 0 };
 
-	(void)r;
-	if (jv_parse(data, n, MCP_BODY_MAX, &p->doc, &err) < 0)
-		return reply_error(p->call, 400, (struct jv){ NULL }, RPC_PARSE, err.text, NULL);
-	if (jv_kind(jv_root(p->doc)) == JV_ARRAY) {
-		post_batch(p, jv_root(p->doc));
-	} else if (rpc_read(jv_root(p->doc), &m, &err) < 0) {
-		reply_error(p->call, 400, m.id, RPC_INVALID, err.text, NULL);
-	} else {
-		if (m.method)
-			call_set_subject(p->call, m.method);
-		if (is_modern(p->call, &m))
-			post_modern(p, &m);
-		else
-			post_legacy(p, &m);
-	}
-	(void)jv_free(p->doc);
+	(void)user;
+	if (jv_kind(jv_root(*doc)) == JV_ARRAY)
+		return post_batch(p, jv_root(*doc));
+	if (rpc_read(jv_root(*doc), &m, &err) < 0)
+		return reply_error(c, 400, m.id, RPC_INVALID, err.text, NULL);
+	if (m.method)
+		call_set_subject(c, m.method);
+	if (is_modern(c, &m))
+		post_modern(p, &m, doc);
+	else
+		post_legacy(p, &m, doc);
+}
+
+static void refuse_body(struct api_call *c, const struct err *err, const char *field)
+{
+	(void)field;
+	if (err->code == ENOMEM)
+		return no(c, 503, "out of memory");
+	reply_error(c, 400, (struct jv){ NULL }, RPC_PARSE, err->text, NULL);
 }
 
 static bool is_json(const char *type)
@@ -413,7 +416,9 @@ static void mcp_post(struct api_call *c)
 	if (!takes(c, "application/json") && !takes(c, "text/event-stream"))
 		return no(c, 406, "answers are application/json or text/event-stream");
 	p->takes_sse = http_header(c->http, "Accept") && takes(c, "text/event-stream");
-	http_body_collect(c->http, MCP_BODY_MAX, got_body, p);
+	c->body = p;
+	body_take(c, &(struct body_plan){
+			     .max = MCP_BODY_MAX, .got = got_message, .refuse = refuse_body });
 }
 
 /* What the server says by itself, or the rest of what it was saying. */

@@ -15,7 +15,6 @@
 
 #define OUT_HIGH ((size_t)64 << 10) /* the next request waits until less output is pending */
 #define BODY_KEEP ((size_t)64 << 10)
-#define ARENA_KEEP ((size_t)16 << 10)
 #define EXTRA_MAX ((size_t)64 << 10)
 #define STUCK_MS 1000 /* output that does not move for so long */
 
@@ -215,10 +214,13 @@ bool exchange_is_answered(const struct conn *c)
 
 void exchange_refuse(struct http_request *r, int status, const char *message)
 {
+	const struct http_server_options *o = &r->c.server->o;
+
 	r->active = r->is_bad = true;
 	r->close_after = true;
 	buf_clear(&r->extra);
-	http_reply_error(r, status, "invalid_request", message);
+	if (!o->refuse || !o->refuse(o->user, r, status, message))
+		http_reply_error(r, status, "invalid_request", message);
 }
 
 /* A request that broke the rules or a limit on the way. */

@@ -60,6 +60,11 @@ struct http_server_options {
 	 * request's headers and arena are still there. */
 	void (*done)(void *user, const struct http_request *r, int status, uint64_t bytes,
 		     uint64_t took_us);
+	/* May be NULL. A request broke a rule or a limit before it was answered: answers in the
+	 * words of its protocol, by http_reply(); false: http_reply_error() does. Its gone callback
+	 * has been called; what it has in http_user() is still there, or nothing is when its head
+	 * was never handled. */
+	bool (*refuse)(void *user, struct http_request *r, int status, const char *message);
 	/* May be NULL. There were as many connections as there may be: one that nobody used was
 	 * closed for a new one, or (is_refused) the new one was turned away. */
 	void (*crowded)(void *user, bool is_refused);
@@ -129,8 +134,8 @@ void http_on_gone(struct http_request *r, void (*gone)(void *user, struct http_r
  * read away behind the answer, and above that the connection closes. */
 int64_t http_body_length(const struct http_request *r); /* 0: none, -1: not known (chunked) */
 /* All of it in memory (NUL behind it, not counted), borrowed until the request is over. Above max
- * the client gets 413 and got() is not called; nor when the client goes away on the way (the
- * request is then over; http_on_gone tells). */
+ * the client gets 413 (by the server's refuse()) and got() is not called; nor when the client goes
+ * away on the way (the request is then over; http_on_gone tells). */
 void http_body_collect(struct http_request *r, size_t max,
 		       void (*got)(void *user, struct http_request *r, const char *data, size_t n),
 		       void *user);

@@ -97,6 +97,7 @@ void rig_open(struct api_rig *rig)
 	assert_int_equal(http_server_create(rig->loop,
 					    &(struct http_server_options){ .handle = api_handle,
 									   .done = api_done,
+									   .refuse = api_refuse,
 									   .user = rig->api },
 					    &rig->server, &err),
 			 0);

@@ -3,6 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "check.h"
 #include "fault.h"
 
@@ -137,6 +141,27 @@ static void a_reset_arena_gives_zeroed_memory_up_to_its_ceiling_again(void **sta
 	a = arena_free(a);
 }
 
+/* Only where AddressSanitizer runs: who looks at what a request had is found at once. */
+static void what_was_handed_out_before_a_reset_cannot_be_read(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+	struct arena *a = arena_create(1 << 20);
+	char *small = arena_alloc(a, 5);
+
+	(void)state;
+	assert_false(__asan_address_is_poisoned(small + 4));
+	assert_true(__asan_address_is_poisoned(small + 5)); /* nor what is between two pieces */
+	arena_reset(a);
+	assert_true(__asan_address_is_poisoned(small));
+	assert_ptr_equal(arena_alloc(a, 5), small);
+	assert_false(__asan_address_is_poisoned(small));
+	arena_free(a);
+#else
+	(void)state;
+	skip();
+#endif
+}
+
 static void nothing_is_freed_from_null(void **state)
 {
 	(void)state;
@@ -181,6 +206,7 @@ int main(void)
 		cmocka_unit_test(strings_are_copied_and_terminated),
 		cmocka_unit_test(a_text_above_the_ceiling_is_refused_whole),
 		cmocka_unit_test(a_reset_arena_gives_zeroed_memory_up_to_its_ceiling_again),
+		cmocka_unit_test(what_was_handed_out_before_a_reset_cannot_be_read),
 		cmocka_unit_test(nothing_is_freed_from_null),
 		cmocka_unit_test(a_failed_allocation_is_an_answer_and_not_the_end),
 	};
