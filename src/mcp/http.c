@@ -7,6 +7,7 @@
 #include "api/body.h"
 #include "api/call.h"
 #include "api/problem.h"
+#include "api/queries.h"
 #include "api/routes.h"
 #include "base/arena.h"
 #include "base/err.h"
@@ -19,6 +20,7 @@
 #include "net/sse.h"
 
 #define SESSION "Mcp-Session-Id"
+#define SANDBOX "Holt-Sandbox"
 #define VERSION "MCP-Protocol-Version"
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define REFUSED -32000 /* what HTTP says no to, before there is a message */
@@ -207,18 +209,39 @@ static const char *agree(const char *version)
 	return MCP_LEGACY_VERSION;
 }
 
+static const char *const box_choices[] = { "key", "session", NULL };
+
+/* Whether the session is to have a sandbox of its own, by the address or the head. False: answered.
+ */
+static bool wants_own_box(struct api_call *c, bool *ret)
+{
+	const char *which = http_header(c->http, SANDBOX);
+
+	if (!call_query(c, "sandbox", &which))
+		return false;
+	*ret = which && strcmp(which, box_choices[1]) == 0;
+	if (!which || *ret || strcmp(which, box_choices[0]) == 0)
+		return true;
+	no(c, 400, SANDBOX ": want key or session");
+	return false;
+}
+
 /* False: answered. */
 static bool begin_session(struct post *p, const struct rpc_message *m)
 {
 	const char *version = jv_text(jv_get(m->params, "protocolVersion"));
-	unsigned client = mcp_client_of(jv_get(m->params, "capabilities"));
+	struct mcp_session_wish wish = {
+		.client = mcp_client_of(jv_get(m->params, "capabilities")),
+	};
 	struct err err = { 0 };
 
+	if (!wants_own_box(p->call, &wish.has_own_box))
+		return false;
 	if (!version) {
 		reply_error(p->call, 400, m->id, RPC_PARAMS, "protocolVersion: wanted", NULL);
 		return false;
 	}
-	if (mcp_session_create(p->server, p->call->who, p->box_id, agree(version), client,
+	if (mcp_session_create(p->server, p->call->who, p->box_id, agree(version), &wish,
 			       &p->session, &err) < 0) {
 		reply_error(p->call, err.code == EAGAIN ? 429 : 503, m->id, REFUSED, err.text,
 			    NULL);
@@ -496,11 +519,18 @@ static void mcp_delete(struct api_call *c)
 		.route = { method, pattern, SCOPE_NONE, flags }, .handle = handle_, __VA_ARGS__ \
 	}
 
+static const struct route_query query_post[] = {
+	{ "sandbox", QUERY_CHOICE, 0, 0, box_choices,
+	  "of initialize: in which sandbox the session works, the key's or one of its own" },
+	{ 0 },
+};
+
 static const struct api_route rows[] = {
-	ROW("POST", "/mcp", 0, mcp_post, .rate = ROUTE_RATE_EXEC),
+	ROW("POST", "/mcp", 0, mcp_post, .rate = ROUTE_RATE_EXEC, .query = query_post),
 	ROW("GET", "/mcp", 0, mcp_get),
 	ROW("DELETE", "/mcp", 0, mcp_delete),
-	ROW("POST", "/sandboxes/:id/mcp", 0, mcp_post, .rate = ROUTE_RATE_EXEC),
+	ROW("POST", "/sandboxes/:id/mcp", 0, mcp_post, .rate = ROUTE_RATE_EXEC,
+	    .query = query_post),
 	ROW("GET", "/sandboxes/:id/mcp", 0, mcp_get),
 	ROW("DELETE", "/sandboxes/:id/mcp", 0, mcp_delete),
 	ROW("GET", MCP_METADATA_PATH, ROUTE_PUBLIC, mcp_metadata),

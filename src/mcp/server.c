@@ -29,6 +29,10 @@ static void tick(void *user)
 	mcp_streams_tick(s, &s->loose, now);
 	mcp_sessions_tick(s, now);
 	mcp_tasks_tick(s, now);
+	if (now - s->boxes_ms < MCP_BOX_LOOK_MS)
+		return;
+	s->boxes_ms = now;
+	mcp_session_boxes_tick(s, clock_wall_ms());
 }
 
 int mcp_server_create(const struct mcp_deps *deps, struct mcp_server **ret, struct err *err)
@@ -123,11 +127,12 @@ static bool is_too_much(const struct mcp_server *s, const struct mcp_call *c)
 	return like >= MCP_REQUESTS_MAX || all >= MCP_REQUESTS_OWNER_MAX;
 }
 
-/* The caller's own sandbox: its session's, its key's, or that of its owner's tokens, whose name may
- * be anything. Names of sandboxes are each owner's own. */
+/* The caller's own sandbox, in both eras: its key's, or that of its owner's tokens, whose name may
+ * be anything; of a session that asked for one, its own. Names of sandboxes are each owner's own.
+ */
 static const char *home_of(const struct mcp_request *q)
 {
-	if (q->session)
+	if (q->session && q->session->has_own_box)
 		return q->session->home;
 	if (q->who.key_id[0] == '\0')
 		return "mcp-tokens";

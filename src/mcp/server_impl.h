@@ -11,14 +11,16 @@ struct loop_timer;
 struct map;
 struct sse;
 
-#define MCP_BODY_MAX (4u << 20)      /* bytes of one message */
-#define MCP_BATCH_MAX 32u            /* messages of one batch */
-#define MCP_SESSIONS_MAX 4096u       /* of all clients */
-#define MCP_SESSIONS_OWNER_MAX 1024u /* of one owner */
-#define MCP_SESSION_IDLE_MS 1800000u /* without a request or a stream */
-#define MCP_REQUESTS_MAX 256u        /* under way, of one session or of one owner without */
-#define MCP_REQUESTS_OWNER_MAX 1024u /* of one owner */
-#define MCP_SUBSCRIPTIONS_MAX 64u    /* of one session or stream */
+#define MCP_BODY_MAX (4u << 20)          /* bytes of one message */
+#define MCP_BATCH_MAX 32u                /* messages of one batch */
+#define MCP_SESSIONS_MAX 4096u           /* of all clients */
+#define MCP_SESSIONS_OWNER_MAX 1024u     /* of one owner */
+#define MCP_SESSION_IDLE_MS 1800000u     /* without a request or a stream */
+#define MCP_BOX_KEEP_MS (24u * 3600000u) /* the sandbox of a session that has ended */
+#define MCP_BOX_LOOK_MS 5000u            /* between two looks at those */
+#define MCP_REQUESTS_MAX 256u            /* under way, of one session or of one owner without */
+#define MCP_REQUESTS_OWNER_MAX 1024u     /* of one owner */
+#define MCP_SUBSCRIPTIONS_MAX 64u        /* of one session or stream */
 #define MCP_SUBSCRIPTIONS_OWNER_MAX 1024u
 #define MCP_KEPT_STREAMS_MAX 16u  /* of one session, answered and kept for who comes back */
 #define MCP_KEPT_BYTES (1u << 20) /* of one session */
@@ -65,7 +67,8 @@ struct mcp_session {
 	const char *version; /* of the protocol: one of mcp_versions */
 	unsigned client;     /* enum tool_input | enum mcp_client */
 	int log_level;
-	bool is_known; /* false: it has ended */
+	bool is_known;    /* false: it has ended */
+	bool has_own_box; /* named `home`; else it works in its key's */
 	uint64_t used_ms;
 	uint32_t n_streams;        /* so many there have been */
 	struct list streams;       /* struct mcp_stream */
@@ -88,6 +91,7 @@ struct mcp_server {
 	struct list tasks;                 /* struct mcp_task, oldest first: task.h */
 	struct list watches, watched_dirs; /* of files in sandboxes: box_watch.c */
 	uint64_t swept_ms;                 /* when watches were last looked through */
+	uint64_t boxes_ms;                 /* when sandboxes of ended sessions were */
 	size_t kept;
 	struct loop_timer *tick; /* owned */
 	struct buf out;          /* the message that is being written */
@@ -161,18 +165,25 @@ void mcp_streams_tick(struct mcp_server *s, struct list *streams, uint64_t now_m
 
 /* ---- session.c ---- */
 
+struct mcp_session_wish {
+	unsigned client;  /* enum tool_input | enum mcp_client */
+	bool has_own_box; /* wants a sandbox of its own */
+};
 int mcp_session_create(struct mcp_server *s, const struct principal *who, const char *box_id,
-		       const char *version, unsigned client, struct mcp_session **ret,
-		       struct err *err);
+		       const char *version, const struct mcp_session_wish *wish,
+		       struct mcp_session **ret, struct err *err);
 /* By its id, also of an earlier life of this process; NULL: there is none for this caller. */
 struct mcp_session *mcp_session_find(struct mcp_server *s, const char *id,
 				     const struct principal *who, const char *box_id);
-/* The client has said so: its sandbox ends, too, when he may do that. */
+/* The client has said so. A sandbox of its own is stopped, and kept for MCP_BOX_KEEP_MS, when he
+ * may do that. */
 void mcp_session_end(struct mcp_session *n, const struct principal *by);
 void mcp_session_forget(struct mcp_session *n); /* memory only */
 struct mcp_session *mcp_session_ref(struct mcp_session *n);
 void mcp_session_unref(struct mcp_session *n);
 void mcp_sessions_tick(struct mcp_server *s, uint64_t now_ms);
+/* Deletes sandboxes of ended sessions whose while is over; now and then. */
+void mcp_session_boxes_tick(struct mcp_server *s, int64_t wall_ms);
 struct mcp_stream *mcp_session_stream(struct mcp_session *n, const char *event_id,
 				      uint64_t *ret_seen); /* NULL */
 /* -EAGAIN: too many; -ENOMEM. */

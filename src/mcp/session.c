@@ -1,5 +1,6 @@
 /* Sessions of the legacy era. A session's id carries what the session is made of, sealed: it is
- * known again after the end of this process, and so is the sandbox that is its own. */
+ * known again after the end of this process, and so is the sandbox that is its own, if it asked for
+ * one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/encode.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/parse.h"
 #include "base/str.h"
 #include "crypto/hmac.h"
 #include "crypto/secret.h"
@@ -22,7 +24,11 @@
 #define HOME_PREFIX "mcp-"
 #define ENDED_MAX 65536u
 
-/* "<id>-<version>-<client, hex>-<mac, hex>" */
+#define ENDED_KEY "mcp-session-ended" /* metadata of a sandbox that is kept: when, in ms */
+#define OF_KEY "-k"
+
+/* "<id>-<version>-<client, hex>[-k]-<mac, hex>"; k: works in its key's sandbox, not in one of its
+ * own */
 static int seal(const struct mcp_server *s, const char *body, const char *owner, const char *box_id,
 		char ret[2 * MAC_LEN + 1])
 {
@@ -105,14 +111,15 @@ static int add(struct mcp_server *s, const char *id, const char *owner, const ch
 }
 
 int mcp_session_create(struct mcp_server *s, const struct principal *who, const char *box_id,
-		       const char *version, unsigned client, struct mcp_session **ret,
-		       struct err *err)
+		       const char *version, const struct mcp_session_wish *wish,
+		       struct mcp_session **ret, struct err *err)
 {
 	char name[ID_LEN + 1], body[64], mac[2 * MAC_LEN + 1], id[MCP_SESSION_ID_MAX + 1];
 	int r;
 
 	id_make(name);
-	r = str_format(body, sizeof(body), "%s-%d-%x", name, index_of(version), client);
+	r = str_format(body, sizeof(body), "%s-%d-%x%s", name, index_of(version), wish->client,
+		       wish->has_own_box ? "" : OF_KEY);
 	if (r == 0)
 		r = seal(s, body, who->owner, box_id, mac);
 	if (r == 0)
@@ -124,13 +131,14 @@ int mcp_session_create(struct mcp_server *s, const struct principal *who, const 
 	if (r < 0)
 		return err_sys(err, r, "a session");
 	(*ret)->version = mcp_versions[index_of(version)];
-	(*ret)->client = client;
+	(*ret)->client = wish->client;
+	(*ret)->has_own_box = wish->has_own_box;
 	return 0;
 }
 
 /* Whether it is one of ours, and what it says. */
 static bool take_apart(const struct mcp_server *s, const char *id, const char *owner,
-		       const char *box_id, int *ret_version, unsigned *ret_client)
+		       const char *box_id, int *ret_version, struct mcp_session_wish *ret)
 {
 	const char *end = strrchr(id, '-');
 	char body[64], right[2 * MAC_LEN + 1];
@@ -144,15 +152,18 @@ static bool take_apart(const struct mcp_server *s, const char *id, const char *o
 		return false;
 	while (mcp_versions[versions])
 		versions++;
-	return sscanf(body + ID_LEN, "-%d-%x%n", ret_version, ret_client, &used) == 2 &&
-	       *ret_version >= 0 && *ret_version < versions;
+	if (sscanf(body + ID_LEN, "-%d-%x%n", ret_version, &ret->client, &used) != 2 ||
+	    *ret_version < 0 || *ret_version >= versions)
+		return false;
+	ret->has_own_box = strcmp(body + ID_LEN + used, OF_KEY) != 0;
+	return true;
 }
 
 struct mcp_session *mcp_session_find(struct mcp_server *s, const char *id,
 				     const struct principal *who, const char *box_id)
 {
 	struct mcp_session *n = map_get(s->by_id, id, strlen(id));
-	unsigned client = 0;
+	struct mcp_session_wish wish = { 0 };
 	int version = 0;
 
 	if (n) {
@@ -162,11 +173,12 @@ struct mcp_session *mcp_session_find(struct mcp_server *s, const char *id,
 		return n;
 	}
 	if (map_get(s->ended, id, strlen(id)) ||
-	    !take_apart(s, id, who->owner, box_id, &version, &client) ||
+	    !take_apart(s, id, who->owner, box_id, &version, &wish) ||
 	    add(s, id, who->owner, box_id, &n) < 0)
 		return NULL;
 	n->version = mcp_versions[version];
-	n->client = client;
+	n->client = wish.client;
+	n->has_own_box = wish.has_own_box;
 	return n;
 }
 
@@ -210,9 +222,76 @@ void mcp_session_forget(struct mcp_session *n)
 	mcp_session_unref(n);
 }
 
-static void box_ended(void *user, struct sandbox *sb, const struct err *err)
+/* ---- sandboxes of sessions that have ended ---- */
+
+static void nothing_more(void *user, struct sandbox *sb, const struct err *err)
 {
-	(void)user, (void)sb, (void)err;
+	(void)user, (void)sb, (void)err; /* one that cannot be stopped ends when its time is over */
+}
+
+static void marked(void *user, struct sandbox *sb, const struct err *err)
+{
+	(void)user;
+	if (!err)
+		sandbox_suspend(sb, nothing_more, NULL);
+}
+
+/* Stopped and kept for a while: who ends a session may still want its files. */
+static void keep_box(struct sandbox *sb)
+{
+	char when[24];
+	struct sandbox_pair mark = { ENDED_KEY, when };
+	struct sandbox_patch patch = { .has_metadata = true, .metadata = &mark, .n_metadata = 1 };
+
+	(void)snprintf(when, sizeof(when), "%" PRId64, clock_wall_ms());
+	sandbox_patch(sb, &patch, marked, NULL);
+}
+
+/* When its session ended; 0: it is no such sandbox. */
+static uint64_t ended_ms(const struct sandbox_info *info)
+{
+	uint64_t ms = 0;
+
+	if (!str_starts(str_of(info->name), HOME_PREFIX))
+		return 0;
+	for (size_t i = 0; i < info->n_metadata; i++)
+		if (strcmp(info->metadata[i].name, ENDED_KEY) == 0 &&
+		    parse_u64(info->metadata[i].value, 1, INT64_MAX, &ms) == 0)
+			return ms;
+	return 0;
+}
+
+static bool is_kept_too_long(void *user, const struct sandbox *sb)
+{
+	const int64_t *now = user;
+	struct sandbox_info info;
+	uint64_t ms;
+
+	sandbox_info(sb, &info);
+	ms = state_stands_still(info.state) ? ended_ms(&info) : 0;
+	return ms > 0 && (uint64_t)*now >= ms + MCP_BOX_KEEP_MS;
+}
+
+/* Somebody has started it again: it is theirs now. */
+static bool is_taken_up(void *user, const struct sandbox *sb)
+{
+	struct sandbox_info info;
+
+	(void)user;
+	sandbox_info(sb, &info);
+	return info.state == SANDBOX_RUNNING && ended_ms(&info) > 0;
+}
+
+void mcp_session_boxes_tick(struct mcp_server *s, int64_t wall_ms)
+{
+	struct sandbox *sb = sandboxes_search(s->deps.sandboxes, is_kept_too_long, &wall_ms);
+
+	if (sb) /* one at a time: the next comes with the next tick */
+		sandbox_delete(sb, "its MCP session has ended", nothing_more, NULL);
+	sb = sandboxes_search(s->deps.sandboxes, is_taken_up, NULL);
+	if (sb)
+		sandbox_patch(sb, &(struct sandbox_patch){ .has_metadata = true }, nothing_more,
+			      NULL);
 }
 
 void mcp_session_end(struct mcp_session *n, const struct principal *by)
@@ -221,7 +300,8 @@ void mcp_session_end(struct mcp_session *n, const struct principal *by)
 	struct sandbox *sb = NULL;
 
 	/* A key that may only look ends what it has looked through, and no more. */
-	if (n->box_id[0] == '\0' && principal_check(by, SCOPE_SANDBOX_WRITE, NULL) == 0)
+	if (n->has_own_box && n->box_id[0] == '\0' &&
+	    principal_check(by, SCOPE_SANDBOX_WRITE, NULL) == 0)
 		sb = sandboxes_find(s->deps.sandboxes, n->home, n->owner);
 	/* More have ended than are remembered: they would be new ones, and empty. */
 	if (map_put(s->ended, n->id, strlen(n->id), s, NULL) == -E2BIG) {
@@ -229,7 +309,7 @@ void mcp_session_end(struct mcp_session *n, const struct principal *by)
 		s->ended = map_create(ENDED_MAX);
 	}
 	if (sb)
-		sandbox_delete(sb, "its MCP session has ended", box_ended, NULL);
+		keep_box(sb);
 	mcp_session_forget(n);
 }
 

@@ -59,7 +59,8 @@ def keys(api, owner):
 
 def test_a_key_that_may_only_look_ends_no_sandbox_with_a_session(daemon, api):
     key, looks = keys(api, "of-sessions")
-    legacy, viewer = Legacy(daemon, key=key).initialize(), Legacy(daemon, key=looks)
+    legacy = Legacy(daemon, key=key, path="/mcp?sandbox=session").initialize()
+    viewer = Legacy(daemon, key=looks)
     box = legacy.tool("exec", command="true")["structuredContent"]["sandbox_id"]
     viewer.session = legacy.session
     assert viewer.end() == 204

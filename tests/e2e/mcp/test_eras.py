@@ -83,6 +83,54 @@ def test_a_session_is_wanted_known_and_ended(daemon):
     assert peer.ask("GET", headers={**peer.headers(), "Accept": "text/event-stream"}).status == 404
 
 
+def where(peer, command="true"):
+    result = peer.tool("exec", command=command)["structuredContent"]
+    return result["sandbox_id"], result["stdout"]
+
+
+def test_sessions_of_a_key_work_in_its_sandbox_one_after_the_other(daemon, modern):
+    first = Legacy(daemon).initialize()
+    box, _ = where(first, "echo kept > /workspace/of-key")
+    first.end()
+    second = Legacy(daemon).initialize()
+    assert where(second, "cat /workspace/of-key") == (box, "kept\n")
+    assert where(modern, "cat /workspace/of-key") == (box, "kept\n")
+    second.end()
+
+
+@pytest.mark.parametrize("by", ["query", "header"])
+def test_a_session_may_have_a_sandbox_of_its_own_which_is_stopped_and_kept(daemon, by):
+    """Its files are there for a while behind the session's end, and for good when somebody starts it again."""
+    class Own(Legacy):
+        def ask(self, method, body=None, headers=None, *more):
+            return super().ask(method, body, {**({"Holt-Sandbox": "session"} if by == "header" else {}),
+                                              **(headers or {})}, *more)
+
+    def is_kept(box):
+        return daemon.api.get(f"/sandboxes/{box}").must(200).json["status"] in ("suspended", "stopped")
+    one, two = (Own(daemon, path="/mcp?sandbox=session" if by == "query" else "/mcp").initialize() for _ in range(2))
+    (box, _), (other, _) = where(one, "echo mine > /workspace/mine"), where(two)
+    assert len({box, other, where(Modern(daemon))[0]}) == 3
+    assert one.end() == 204
+    until(lambda: is_kept(box), what="its being stopped")
+    daemon.api.post(f"/sandboxes/{box}/start").must(200)
+    assert daemon.api.get(f"/sandboxes/{box}/files/workspace/mine").must(200).body == b"mine\n"
+    until(lambda: not daemon.api.get(f"/sandboxes/{box}").must(200).json["metadata"], what="its being somebody's")
+    daemon.api.delete(f"/sandboxes/{box}").must(204)
+    # The other's while is over long ago.
+    two.end()
+    until(lambda: is_kept(other), what="its being stopped")
+    daemon.api.patch(f"/sandboxes/{other}", {"metadata": {"mcp-session-ended": "1"}}).must(200)
+    until(lambda: daemon.api.get(f"/sandboxes/{other}").json.get("endedAt"), what="its end")
+
+
+def test_another_wish_for_a_sandbox_is_refused(daemon):
+    for path, head in (("/mcp?sandbox=mine", {}), ("/mcp", {"Holt-Sandbox": "mine"})):
+        peer = Legacy(daemon, path=path)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+        assert peer.ask("POST", message, head).status == 400
+
+
 def test_nobody_uses_anothers_session(daemon, legacy):
     made = daemon.api.post("/keys", {"name": "other", "role": "user", "owner": "somebody"})
     other = Legacy(daemon, key=made.must(201).json["key"])
@@ -198,7 +246,7 @@ def test_a_vanished_client_leaves_no_process_behind():
 
 def test_a_killed_daemon_knows_its_sessions_again():
     with Daemon() as daemon:
-        peer = Legacy(daemon).initialize()
+        peer = Legacy(daemon, path="/mcp?sandbox=session").initialize()
         before = peer.tool("exec", command="echo kept > /workspace/kept")["structuredContent"]["sandbox_id"]
         answers = []
 
@@ -218,7 +266,7 @@ def test_a_killed_daemon_knows_its_sessions_again():
         assert after["stdout"] == "kept\n"
         assert after["sandbox_id"] == before
         assert peer.end() in (200, 202, 204)
-        until(lambda: not sleeping(47008))  # its sandbox went with the session
+        until(lambda: not sleeping(47008))  # its sandbox was stopped with the session
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

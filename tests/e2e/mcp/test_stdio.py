@@ -307,6 +307,22 @@ def test_for_a_sandbox_it_starts_none(place):
     assert list(place.iterdir()) == []
 
 
+# --- a host that comes back ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_modern", [True, False])
+def test_files_are_there_when_the_host_starts_it_again(start, is_modern):
+    def begun():
+        peer = start()
+        if not is_modern:
+            peer.initialize()
+        return peer
+    first = begun()
+    first.tool("exec", is_modern=is_modern, command="echo kept > /workspace/again")
+    assert first.end()[0] == 0
+    assert "kept" in output(begun().tool("exec", is_modern=is_modern, command="cat /workspace/again"))
+
+
 # --- a daemon that comes back ------------------------------------------------------------------
 
 
