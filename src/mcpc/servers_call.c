@@ -11,6 +11,7 @@
 #include "sandbox/events.h"
 #include "telemetry/metrics.h"
 #include "json/jw.h"
+#include "json/schema_check.h"
 
 #define TIMEOUT_MS 60000u
 #define APPROVAL_MS (5u * 60 * 1000)
@@ -221,9 +222,28 @@ static int run(struct mcpc_use *u, struct err *err)
 }
 
 /* Goes on as far as it can. */
+/* What the server's own schema refuses is not sent: whoever wrote it is told what is wrong, and no
+ * server has to be trusted to look. */
+static int check_arguments(const struct mcpc_use *u, struct err *err)
+{
+	const struct mcpc_tool *tool =
+		mcpc_servers_find(u->server->all, u->server->row.name, u->tool);
+	struct jv_doc *doc = NULL;
+	int r = 0;
+
+	if (!tool)
+		return 0;
+	if (jv_parse(u->arguments.data, u->arguments.len, MCPC_ARGUMENTS_MAX, &doc, err) < 0)
+		return -EINVAL;
+	r = schema_check(tool->input, jv_root(doc), err);
+	(void)jv_free(doc);
+	return r;
+}
+
 static int step(struct mcpc_use *u, struct err *err)
 {
 	const struct server *s = u->server;
+	int r;
 
 	u->stage = USE_WAITS;
 	if (s->state == MCPC_SERVER_CONNECTING)
@@ -231,7 +251,8 @@ static int step(struct mcpc_use *u, struct err *err)
 	if (s->state != MCPC_SERVER_READY)
 		return err_set(err, EAGAIN, "the server '%s' is not there now%s%.160s", s->row.name,
 			       s->err.code ? ": " : "", s->err.code ? s->err.text : "");
-	return run(u, err);
+	r = check_arguments(u, err);
+	return r < 0 ? r : run(u, err);
 }
 
 static void go_on(struct mcpc_use *u)
@@ -412,6 +433,8 @@ static int begin(struct server *s, const struct mcpc_tool_call *c, struct mcpc_u
 	s->all->n_uses++;
 	s->n_calls++;
 	r = fill(u, c, asks, err);
+	if (r == 0 && asks) /* nobody is asked about what would be refused */
+		r = check_arguments(u, err);
 	if (r == 0)
 		r = asks ? ask_first(u, err) : step(u, err);
 	if (r < 0)

@@ -232,6 +232,19 @@ static void what_cannot_be_called_is_refused_at_once(void **state)
 	assert_int_equal(f->n_done, 0);
 }
 
+static void arguments_that_the_schema_refuses_are_not_sent(void **state)
+{
+	struct rig *f = *state;
+
+	start(f, FAULTY);
+	call(f, "echo", "{\"text\":5}"); /* its schema comes later, and counts all the same */
+	assert_int_equal(f->err.code, EINVAL);
+	assert_string_equal(f->err.text, "text: want a string");
+	assert_int_equal(begin(f, "echo", "{\"text\":null}", 0, NULL), -EINVAL);
+	call(f, "echo", "{\"text\":\"5\",\"more\":1}"); /* the schema does not forbid it */
+	assert_string_equal(buf_str(&f->text), "5");
+}
+
 static void arguments_have_an_end(void **state)
 {
 	struct rig *f = *state;
@@ -635,6 +648,7 @@ int main(void)
 		TEST(a_tool_is_called_and_its_answer_told),
 		TEST(a_call_waits_for_a_server_that_is_being_connected),
 		TEST(what_cannot_be_called_is_refused_at_once),
+		TEST(arguments_that_the_schema_refuses_are_not_sent),
 		TEST(arguments_have_an_end),
 		TEST(a_crash_fails_what_is_under_way_and_the_server_comes_back),
 		TEST(a_call_that_hangs_ends_with_its_time),
