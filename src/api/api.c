@@ -328,6 +328,7 @@ void api_done(void *user, const struct http_request *r, int status, uint64_t byt
 		.path = http_path(r),
 		.key_id = c && c->who->key_id[0] ? c->who->key_id : NULL,
 		.trace_id = trace_id[0] ? trace_id : NULL,
+		.tool = c && c->tool[0] ? c->tool : NULL,
 		.status = status,
 		.bytes_out = bytes,
 		.took_us = took_us,

@@ -86,6 +86,7 @@ struct api_call {
 	bool has_waited; /* for a token's key: it does so once */
 	bool is_foreign; /* what it asked for is another owner's */
 	struct call_trace trace;
+	char tool[64];             /* of MCP: which was called; "": none */
 	char subject[64];          /* id of what it made; "": the path says what it is about */
 	struct open_owner *opened; /* open_calls.h: whose share it takes; NULL: nobody's */
 	struct open_as opened_as;

@@ -107,6 +107,7 @@ void call_trace_end(const struct api_call *c, int status)
 	span_str(s, "http.request.method", method);
 	span_str(s, "http.route", route ? route->pattern : NULL);
 	span_int(s, "http.response.status_code", status);
+	span_str(s, "holt.tool", c->tool[0] ? c->tool : NULL);
 	span_str(s, "holt.request.id", http_request_id(c->http));
 	if (status >= 500)
 		span_fail(s, NULL);

@@ -28,7 +28,8 @@ static const struct {
 
 struct out {
 	struct jw *w;
-	bool is_answer; /* ours: without bounds */
+	bool is_answer;       /* ours: without bounds */
+	const void *defaults; /* of the members that are being written; NULL: not told */
 };
 
 static void types(struct jw *w, const struct jv_field *f)
@@ -106,11 +107,11 @@ static void container(struct out *o, const struct jv_field *f)
 		bounds(o, f, "minProperties", "maxProperties", JV_COUNT_MAX);
 		return texts(o, "additionalProperties", f);
 	case JV_TYPE_OBJECT:
-		return members(o, f->sub, f->sub_count);
+		return members(&(struct out){ o->w, o->is_answer, NULL }, f->sub, f->sub_count);
 	case JV_TYPE_OBJECTS:
 		bounds(o, f, "minItems", "maxItems", JV_COUNT_MAX);
 		jw_key(o->w, "items");
-		return object(o, f->sub, f->sub_count);
+		return object(&(struct out){ o->w, o->is_answer, NULL }, f->sub, f->sub_count);
 	default:
 		return;
 	}
@@ -127,6 +128,31 @@ static void choices(struct jw *w, const struct jv_field *f)
 	jw_array_end(w);
 }
 
+/* What is meant without it, where that is a value and not a matter of the daemon's. */
+static void standard(struct out *o, const struct jv_field *f)
+{
+	const void *at = o->defaults ? (const char *)o->defaults + f->offset : NULL;
+	const char *text = NULL;
+	uint64_t number = 0;
+
+	if (!at || f->flags & JV_REQUIRED)
+		return;
+	if (f->type == JV_TYPE_BOOL)
+		return jw_bool_field(o->w, "default", *(const bool *)at);
+	if (f->type == JV_TYPE_STRING)
+		text = *(const char *const *)at;
+	else if (f->type == JV_TYPE_CHOICE)
+		text = f->choices[*(const int *)at];
+	else if (f->type == JV_TYPE_U32)
+		number = *(const uint32_t *)at;
+	else if (f->type == JV_TYPE_U64)
+		number = *(const uint64_t *)at;
+	if (text)
+		jw_str_field(o->w, "default", text);
+	else if (number > 0)
+		jw_uint_field(o->w, "default", number);
+}
+
 static void property(struct out *o, const struct jv_field *f)
 {
 	jw_object_begin(o->w);
@@ -140,6 +166,7 @@ static void property(struct out *o, const struct jv_field *f)
 		number(o, f);
 	else
 		container(o, f);
+	standard(o, f);
 	if (f->help)
 		jw_str_field(o->w, "description", f->help);
 	jw_object_end(o->w);
@@ -180,6 +207,11 @@ static void object(struct out *o, const struct jv_field *fields, size_t n)
 void schema_write_body(struct jw *w, const struct jv_field *fields, size_t n)
 {
 	object(&(struct out){ .w = w }, fields, n);
+}
+
+void schema_write_input(struct jw *w, const struct jv_field *fields, size_t n, const void *defaults)
+{
+	object(&(struct out){ .w = w, .defaults = defaults }, fields, n);
 }
 
 void schema_write_answer(struct jw *w, const struct jv_field *fields, size_t n)

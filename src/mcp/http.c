@@ -18,6 +18,7 @@
 #include "mcp/server_impl.h"
 #include "net/http.h"
 #include "net/sse.h"
+#include "tools/toolbox.h"
 
 #define SESSION "Mcp-Session-Id"
 #define SANDBOX "Holt-Sandbox"
@@ -382,6 +383,16 @@ static void post_batch(struct post *p, struct jv batch)
 
 /* ---- the methods of HTTP ---- */
 
+/* For log and trace: only of tools that there are, whatever a client calls them. */
+static void note_tool(struct api_call *c, const struct post *p, const struct rpc_message *m)
+{
+	const char *name = jv_text(jv_get(m->params, "name"));
+
+	if (strcmp(m->method, "tools/call") == 0 && name &&
+	    tools_find(p->server->deps.tools, p->box_id[0] != '\0', name))
+		(void)str_copy(c->tool, sizeof(c->tool), name);
+}
+
 static void got_message(struct api_call *c, const void *user, struct jv_doc **doc)
 {
 	struct post *p = c->body;
@@ -393,8 +404,10 @@ static void got_message(struct api_call *c, const void *user, struct jv_doc **do
 		return post_batch(p, jv_root(*doc));
 	if (rpc_read(jv_root(*doc), &m, &err) < 0)
 		return reply_error(c, 400, m.id, RPC_INVALID, err.text, NULL);
-	if (m.method)
+	if (m.method) {
 		call_set_subject(c, m.method);
+		note_tool(c, p, &m);
+	}
 	if (is_modern(c, &m))
 		post_modern(p, &m, doc);
 	else

@@ -33,6 +33,7 @@ void access_log_write(const struct access_entry *e)
 	log_record(level, "http", "request", LOG_STR("request", e->request_id),
 		   LOG_STR("client_request", e->client_id), LOG_STR("peer", e->peer),
 		   LOG_STR("key", e->key_id), LOG_STR("method", e->method), LOG_STR("path", path),
-		   LOG_INT("status", e->status), LOG_UINT("bytes", e->bytes_out),
-		   LOG_MS("ms", e->took_us), LOG_STR("trace_id", e->trace_id));
+		   LOG_STR("tool", e->tool), LOG_INT("status", e->status),
+		   LOG_UINT("bytes", e->bytes_out), LOG_MS("ms", e->took_us),
+		   LOG_STR("trace_id", e->trace_id));
 }

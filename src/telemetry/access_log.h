@@ -11,6 +11,7 @@ struct access_entry {
 	const char *path;     /* what follows a '?' is left out */
 	const char *key_id;   /* NULL: nobody in particular */
 	const char *trace_id; /* as hex; NULL: it is part of no trace */
+	const char *tool;     /* of MCP: which was called; NULL: none */
 	int status;           /* 0: the client went before the answer */
 	uint64_t bytes_out;
 	uint64_t took_us;

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "tools/impl.h"
+#include "tools/plain_text.h"
 #include "json/jw.h"
 
 void tool_done(struct tool_call *t)
@@ -98,13 +99,29 @@ void tool_text_structured(struct tool_call *t)
 	tool_text(t, buf_str(&t->structured), t->structured.len);
 }
 
+/* What is deeper than we read is told as it is. */
+static void add_plain_text(struct tool_call *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jv_doc *doc = NULL;
+
+	if (jv_parse(t->structured.data, t->structured.len, t->structured.len, &doc, NULL) < 0)
+		return tool_text_structured(t);
+	plain_text(jv_root(doc), &b);
+	(void)jv_free(doc);
+	if (b.failed)
+		t->content.failed = true;
+	else
+		tool_text(t, buf_str(&b), b.len);
+}
+
 void tool_end(struct tool_call *t, struct jw *w)
 {
 	int r = jw_end(w);
 
 	if (r < 0)
 		return tool_fail(t, "the result could not be written: %s", strerror(-r));
-	tool_text_structured(t);
+	add_plain_text(t);
 	tool_done(t);
 }
 

@@ -24,6 +24,7 @@ struct args {
 
 struct cell { /* arena: code in a context */
 	struct tool_call *call;
+	struct cell_wish wish;
 	struct context_run *run; /* borrowed; NULL: has not begun, or has ended */
 	struct buf out[2];       /* owned */
 	struct buf values;       /* owned: members of a JSON list */
@@ -201,11 +202,12 @@ static void on_event(void *user, const struct context_event *e)
 static void run_in(struct cell *c, struct context *ctx)
 {
 	struct tool_call *t = c->call;
-	const struct args *a = t->args;
 	struct context_code code = {
-		.code = a->code,
-		.len = strlen(a->code),
-		.timeout_ms = a->timeout_ms,
+		.code = c->wish.code,
+		.len = strlen(c->wish.code),
+		.env = c->wish.env,
+		.n_env = c->wish.n_env,
+		.timeout_ms = c->wish.timeout_ms,
 	};
 	struct context_info info;
 	struct err err = { 0 };
@@ -231,9 +233,8 @@ static void made(void *user, struct context *ctx, const struct err *err)
 }
 
 /* A name that is not there yet makes a context; an id that is not there is a mistake. */
-static void run_cell(struct tool_call *t, struct sandbox *sb)
+void cell_start(struct tool_call *t, struct sandbox *sb, const struct cell_wish *a)
 {
-	const struct args *a = t->args;
 	struct context *ctx = context_find(sb, a->context_id);
 	struct cell *c = arena_alloc(t->arena, sizeof(*c));
 	struct context_request req = { .name = a->context_id, .cwd = "" };
@@ -242,16 +243,17 @@ static void run_cell(struct tool_call *t, struct sandbox *sb)
 	if (!c)
 		return tool_fail(t, "out of memory");
 	c->call = t;
+	c->wish = *a;
 	c->values.max = CONTEXT_RESULTS_MAX;
 	if (context_language_from(a->language, &req.language) < 0)
-		return tool_fail(t, "language: there is no '%.32s' for contexts", a->language);
+		return tool_fail(t, "language: contexts do not have '%.32s'", a->language);
 	if (!ctx && id_is_valid(a->context_id))
-		return tool_fail(t, "context_id: there is no context '%s'", a->context_id);
+		return tool_fail(t, "there is no context '%s'", a->context_id);
 	if (!ctx)
 		return context_create(sb, &req, made, c);
 	context_info(ctx, &info);
 	if (info.language != req.language)
-		return tool_fail(t, "context_id: '%.64s' is a context of %s, not of %s",
+		return tool_fail(t, "'%.64s' is a context of %s, not of %s: use another name",
 				 a->context_id, context_language_name(info.language),
 				 context_language_name(req.language));
 	run_in(c, ctx);
@@ -264,13 +266,15 @@ static void run_code(struct tool_call *t)
 	const struct args *a = t->args;
 	struct sandbox *sb;
 
-	if (!running_times(t, a->timeout_ms))
-		return;
 	sb = tool_box(t);
 	if (!sb)
 		return;
 	if (a->context_id)
-		return run_cell(t, sb);
+		return cell_start(t, sb,
+				  &(struct cell_wish){ .language = a->language,
+						       .code = a->code,
+						       .context_id = a->context_id,
+						       .timeout_ms = a->timeout_ms });
 	if (strlen(a->code) > ONE_SHOT_MAX)
 		return tool_fail(t,
 				 "code: want at most %u bytes, or a context_id; or write it to a "
@@ -287,16 +291,21 @@ static void run_code(struct tool_call *t)
 
 static const struct jv_field in[] = {
 	JV_FIELD("language", STRING, struct args, language, .min = 1, .max = 32,
-		 .help = "python (default), javascript or bash; with a context_id also "
-			 "others that contexts have"),
+		 .help = "python, javascript or bash; with a context_id also typescript, r and "
+			 "java, where the sandbox has them"),
 	JV_FIELD("code", STRING, struct args, code, .flags = JV_REQUIRED, .min = 1,
-		 .max = CONTEXT_CODE_MAX, .help = "what is run"),
+		 .max = CONTEXT_CODE_MAX, .help = "the code to run"),
 	JV_FIELD("context_id", STRING, struct args, context_id, .min = 1, .max = CONTEXT_NAME_MAX,
 		 .help = "a name of your choice: code with the same one shares variables and "
 			 "imports, and the value of the last expression and pictures come back"),
-	JV_FIELD("timeout_ms", U64, struct args, timeout_ms, .min = 1, .max = INT64_MAX,
-		 .help = "milliseconds until it is ended"),
+	JV_FIELD("timeout_ms", U64, struct args, timeout_ms, .min = 1,
+		 .help = "milliseconds after which the code is ended"),
 };
+
+static void set_bounds(const struct tools *all, struct jv_field *fields, void *args)
+{
+	tools_bound_timeout(all, fields, &((struct args *)args)->timeout_ms);
+}
 
 static const struct jv_field values[] = {
 	{ .name = "is_main", .type = JV_TYPE_BOOL, .help = "of the last expression" },
@@ -337,9 +346,11 @@ static const struct args defaults = { .language = "python" };
 static const struct tool rows[] = {
 	{ .name = "run_code",
 	  .title = "Run code",
-	  .about = "Runs code in a sandbox and waits for its end. Without a context_id it runs in "
-		   "a fresh interpreter. With one, state stays from call to call as in a "
-		   "notebook, and the value of the last expression and pictures are given back.",
+	  .about = "Runs code in the sandbox and waits until it ends. Without a context_id it runs "
+		   "in a new interpreter. With one, variables and imports stay from call to call, "
+		   "as in a notebook, and the value of the last expression and pictures are "
+		   "returned.",
+	  .set_bounds = set_bounds,
 	  .in = in,
 	  .n_in = TOOL_ARRAY_LEN(in),
 	  .size = sizeof(struct args),

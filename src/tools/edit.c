@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "config/config.h"
 #include "sandbox/files.h"
+#include "tools/edit_scan.h"
 #include "tools/file_work.h"
 #include "tools/impl.h"
 
@@ -17,7 +18,10 @@
 #define FOUND_DEFAULT 100u
 #define FOUND_MAX 1000u
 #define LINE_BYTES 300u
-#define SKIPPED_MAX 20u /* that are told by name */
+#define SKIPPED_MAX 20u         /* that are told by name */
+#define WHOLE_MAX (1u << 20)    /* bytes of a file whose new lines are told */
+#define CHANGES_MAX 20u         /* places whose new lines are told */
+#define CHANGE_BYTES (4u << 10) /* of one */
 
 /* ---- edit_file ---- */
 
@@ -27,13 +31,14 @@ struct edit_args {
 };
 
 struct edit {
-	struct file_work work;
-	bool is_real;        /* this time the file is changed */
-	uint64_t count;      /* how often the text is there */
-	const char *skipped; /* arena: why the file was not looked at; NULL: it was */
+	struct file_work work; /* data: the file as it was, or nothing when that is too long */
+	bool is_real;          /* this time the file is changed */
+	uint64_t count;        /* how often the text is there */
+	const char *skipped;   /* arena: why the file was not looked at; NULL: it was */
 };
 
 static void edit_start(struct edit *e, bool is_real);
+static void edit_read(struct edit *e);
 
 static void edit_found(void *user, const struct guest_found *f)
 {
@@ -43,6 +48,28 @@ static void edit_found(void *user, const struct guest_found *f)
 		e->count += f->number;
 	else if (f->kind == FOUND_SKIPPED)
 		e->skipped = arena_strndup(e->work.call->arena, f->text, strlen(f->text));
+}
+
+/* The lines that are new, as they are now: "changes". */
+static void write_changes(const struct edit *e, struct jw *w)
+{
+	const struct edit_args *a = e->work.call->args;
+	struct edit_scan s;
+	struct edit_change c;
+
+	jw_key(w, "changes");
+	jw_array_begin(w);
+	edit_scan_begin(&s, buf_str(&e->work.data), e->work.data.len, a->old_text, a->new_text);
+	for (unsigned i = 0; i < CHANGES_MAX && edit_scan_next(&s, &c); i++) {
+		jw_object_begin(w);
+		jw_uint_field(w, "line", c.line);
+		jw_key(w, "text");
+		jw_string_n(w, buf_str(&c.text),
+			    c.text.len < CHANGE_BYTES ? c.text.len : CHANGE_BYTES);
+		jw_object_end(w);
+		buf_done(&c.text);
+	}
+	jw_array_end(w);
 }
 
 static void edit_tell(struct edit *e)
@@ -55,6 +82,7 @@ static void edit_tell(struct edit *e)
 	jw_str_field(&w, "path", e->work.path);
 	jw_uint_field(&w, "replacements", e->count);
 	jw_bool_field(&w, "dry_run", !e->is_real);
+	write_changes(e, &w);
 	jw_object_end(&w);
 	file_work_end(&e->work);
 	tool_end(t, &w);
@@ -81,9 +109,52 @@ static void edit_done(void *user, uint64_t count)
 			      e->count);
 	if (err.code)
 		return file_work_fail(&e->work, &err);
-	if (e->is_real || a->dry_run)
+	if (e->is_real)
+		return edit_tell(e);
+	edit_read(e);
+}
+
+/* ---- what it was like: for the lines that are told ---- */
+
+static void edit_go_on(struct edit *e)
+{
+	const struct edit_args *a = e->work.call->args;
+
+	if (a->dry_run)
 		return edit_tell(e);
 	edit_start(e, true);
+}
+
+static void read_data(void *user, const void *data, size_t n)
+{
+	struct edit *e = user;
+
+	if (n <= WHOLE_MAX - e->work.data.len && buf_append(&e->work.data, data, n) == 0)
+		return;
+	file_cancel(TAKE(e->work.op));
+	buf_done(&e->work.data);
+	edit_go_on(e);
+}
+
+static void read_done(void *user, uint64_t count)
+{
+	struct edit *e = user;
+
+	(void)count;
+	e->work.op = NULL;
+	edit_go_on(e);
+}
+
+static void edit_read(struct edit *e)
+{
+	static const struct file_ops ops = {
+		.data = read_data,
+		.done = read_done,
+		.failed = file_work_failed,
+	};
+
+	e->work.data.max = WHOLE_MAX;
+	(void)file_work_start(&e->work, &(struct guest_file){ .op = FILE_READ }, &ops);
 }
 
 /* Looked at first: whether the text is there once is known before anything is changed. */
@@ -127,19 +198,30 @@ static const struct jv_field edit_in[] = {
 	JV_FIELD("path", STRING, struct edit_args, path, .flags = JV_REQUIRED, .min = 1,
 		 .max = TOOL_PATH_MAX - 1, .help = "the file; relative ones begin in /workspace"),
 	JV_FIELD("old_text", STRING, struct edit_args, old_text, .flags = JV_REQUIRED, .min = 1,
-		 .max = OLD_MAX, .help = "what is there now, exactly; several lines are fine"),
+		 .max = OLD_MAX,
+		 .help = "the text to replace, exactly as it is in the file; may be several lines"),
 	JV_FIELD("new_text", STRING, struct edit_args, new_text, .flags = JV_REQUIRED,
-		 .max = NEW_MAX, .help = "what is to be there instead"),
+		 .max = NEW_MAX, .help = "the text that replaces it"),
 	JV_FIELD("replace_all", BOOL, struct edit_args, replace_all,
-		 .help = "wherever it is; otherwise it must be there once only"),
+		 .help = "replace every occurrence; otherwise there must be exactly one"),
 	JV_FIELD("dry_run", BOOL, struct edit_args, dry_run,
-		 .help = "only says how often it would be replaced"),
+		 .help = "change nothing: only return what would change"),
+};
+static const struct jv_field change_out[] = {
+	{ .name = "line", .type = JV_TYPE_U64, .flags = JV_REQUIRED, .help = "the first of them" },
+	{ .name = "text", .type = JV_TYPE_STRING, .flags = JV_REQUIRED },
 };
 static const struct jv_field edit_out[] = {
 	{ .name = "ok", .type = JV_TYPE_BOOL, .flags = JV_REQUIRED },
 	{ .name = "path", .type = JV_TYPE_STRING, .flags = JV_REQUIRED },
 	{ .name = "replacements", .type = JV_TYPE_U64, .flags = JV_REQUIRED },
 	{ .name = "dry_run", .type = JV_TYPE_BOOL, .flags = JV_REQUIRED },
+	{ .name = "changes",
+	  .type = JV_TYPE_OBJECTS,
+	  .flags = JV_REQUIRED,
+	  .sub = change_out,
+	  .sub_count = TOOL_ARRAY_LEN(change_out),
+	  .help = "the lines that changed, as they are now; of a file above 1 MiB none" },
 };
 
 /* ---- search_files ---- */
@@ -275,7 +357,7 @@ static void run_search(struct tool_call *t)
 
 static const struct jv_field search_in[] = {
 	JV_FIELD("path", STRING, struct search_args, path, .min = 1, .max = TOOL_PATH_MAX - 1,
-		 .help = "where: /workspace unless given, with all below it"),
+		 .help = "directory to search, with everything below it"),
 	JV_FIELD("name", STRING, struct search_args, name, .min = 1, .max = GLOB_MAX,
 		 .help = "names of files, such as *.py; with a slash in it, paths"),
 	JV_FIELD("exclude", STRING, struct search_args, exclude, .min = 1, .max = GLOB_MAX,
@@ -288,9 +370,9 @@ static const struct jv_field search_in[] = {
 	JV_FIELD("ignore_case", BOOL, struct search_args, ignore_case,
 		 .help = "letters match in either case"),
 	JV_FIELD("context", U32, struct search_args, context, .max = GUEST_CONTEXT_MAX,
-		 .help = "lines to tell before and after each"),
+		 .help = "number of lines to return before and after each match"),
 	JV_FIELD("limit", U32, struct search_args, limit, .min = 1, .max = FOUND_MAX,
-		 .help = "matches at the most: 100 unless given"),
+		 .help = "number of matches to return"),
 };
 static const struct search_args search_defaults = { .path = ".", .limit = FOUND_DEFAULT };
 static const struct jv_field match_out[] = {
@@ -324,8 +406,9 @@ static const struct jv_field search_out[] = {
 static const struct tool rows[] = {
 	{ .name = "edit_file",
 	  .title = "Edit a file",
-	  .about = "Replaces a text in a file of the sandbox by another. The old text must be "
-		   "there exactly as given, and once only unless replace_all is set.",
+	  .about = "Replaces a text in a file of the sandbox with another, and returns the lines "
+		   "that changed. The file must contain the old text exactly as given, and only "
+		   "once unless replace_all is set.",
 	  .in = edit_in,
 	  .n_in = TOOL_ARRAY_LEN(edit_in),
 	  .size = sizeof(struct edit_args),
@@ -337,7 +420,7 @@ static const struct tool rows[] = {
 	  .run = run_edit },
 	{ .name = "search_files",
 	  .title = "Search files",
-	  .about = "Finds files in the sandbox by name, or lines in them by what they hold.",
+	  .about = "Finds files in the sandbox by name, or lines in them by their text.",
 	  .in = search_in,
 	  .n_in = TOOL_ARRAY_LEN(search_in),
 	  .size = sizeof(struct search_args),

@@ -6,15 +6,14 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "sandbox/context.h"
 #include "sandbox/exec.h"
 #include "sandbox/output.h"
-#include "sandbox/pairs.h"
 #include "tools/impl.h"
 #include "tools/result.h"
 #include "tools/running.h"
 
 #define COMMAND_MAX (48u << 10) /* what goes to a box in one piece, with its environment */
-#define ENV_VALUE_MAX (16u << 10)
 #define PROGRESS_MS 1000u
 #define LINE_SHOWN 200u
 
@@ -148,23 +147,32 @@ void running_start(struct tool_call *t, struct sandbox *sb, struct exec_request 
 	exec_start(sb, req, started, run);
 }
 
-bool running_times(struct tool_call *t, uint64_t timeout_ms)
-{
-	uint64_t max = t->all->deps.config->exec_timeout_max_ms;
-
-	if (timeout_ms <= max)
-		return true;
-	tool_fail(t, "timeout_ms: want at most %" PRIu64 " (exec_timeout_max)", max);
-	return false;
-}
-
 /* ---- the tool ---- */
 
 struct args {
-	const char *command, *working_dir;
+	const char *command, *working_dir, *session;
 	uint64_t timeout_ms;
-	struct jv_pairs env;
+	struct jv_strings env;
 };
+
+/* A shell that goes on: bash in a context. */
+static void run_in_session(struct tool_call *t, const struct args *a,
+			   const struct exec_request *req)
+{
+	struct cell_wish wish = { .language = "bash",
+				  .code = a->command,
+				  .context_id = a->session,
+				  .timeout_ms = a->timeout_ms,
+				  .env = req->env,
+				  .n_env = req->n_env };
+	struct sandbox *sb;
+
+	if (a->working_dir)
+		return tool_fail(t, "working_dir: a session has its own: use cd in the command");
+	sb = tool_box(t);
+	if (sb)
+		cell_start(t, sb, &wish);
+}
 
 static void run_exec(struct tool_call *t)
 {
@@ -174,16 +182,14 @@ static void run_exec(struct tool_call *t)
 		.command = a->command,
 		.user = "",
 		.cwd = "",
-		.env = pairs_given(t->arena, &a->env),
-		.n_env = a->env.len,
 		.timeout_ms = a->timeout_ms,
 	};
 	struct sandbox *sb;
 
-	if (!running_times(t, a->timeout_ms))
+	if (!tool_env(t, &a->env, &req.env, &req.n_env))
 		return;
-	if (req.n_env > 0 && !req.env)
-		return tool_fail(t, "out of memory");
+	if (a->session)
+		return run_in_session(t, a, &req);
 	if (a->working_dir)
 		req.cwd = tool_path(t, a->working_dir);
 	sb = req.cwd ? tool_box(t) : NULL;
@@ -197,32 +203,47 @@ static void describe(struct tools *all, struct buf *ret)
 
 	(void)buf_printf(
 		ret,
-		"Runs a command with bash in a sandbox (an isolated Linux machine) and waits for "
-		"its end. Files stay from one call to the next; the shell's variables and working "
-		"directory do not. It is ended with all that it started after %" PRIu64
+		"Runs a command with bash in a sandbox and waits until it ends. The sandbox is an "
+		"isolated Linux machine with bash and the usual command line tools, Python 3 and, "
+		"where its template has them, Node.js and others; %" PRIu64
+		" MiB of memory, no network (install_packages gets packages), and files in "
+		"/workspace. Files stay from one call to the next; variables and the working "
+		"directory stay only between calls with the same session. The command is ended "
+		"with everything that it started after %" PRIu64
 		" s, or after timeout_ms (at most %" PRIu64
-		" s); for servers and other things that go on use process_start. Of each stream "
-		"at most %" PRIu64
-		" bytes are told, head and tail; the rest is in output_file in the sandbox.",
-		c->exec_timeout_ms / 1000, c->exec_timeout_max_ms / 1000, c->mcp_output_bytes);
+		" s). For servers and other programs that keep running use process_start. Of each "
+		"stream at most %" PRIu64
+		" bytes are returned, the beginning and the end; the rest is in output_file in "
+		"the sandbox.",
+		c->limits.memory_bytes >> 20, c->exec_timeout_ms / 1000,
+		c->exec_timeout_max_ms / 1000, c->mcp_output_bytes);
+}
+
+static void set_bounds(const struct tools *all, struct jv_field *fields, void *args)
+{
+	tools_bound_timeout(all, fields, &((struct args *)args)->timeout_ms);
 }
 
 static const struct jv_field in[] = {
 	JV_FIELD("command", STRING, struct args, command, .flags = JV_REQUIRED, .min = 1,
 		 .max = COMMAND_MAX, .help = "a line or a script for bash"),
-	JV_FIELD("timeout_ms", U64, struct args, timeout_ms, .min = 1, .max = INT64_MAX,
-		 .help = "milliseconds until it is ended"),
+	JV_FIELD("timeout_ms", U64, struct args, timeout_ms, .min = 1,
+		 .help = "milliseconds after which the command is ended"),
 	JV_FIELD("working_dir", STRING, struct args, working_dir, .min = 1,
-		 .max = TOOL_PATH_MAX - 1, .help = "where it runs: /workspace unless given"),
-	JV_FIELD("env", PAIRS, struct args, env, .max = SANDBOX_ENV_MAX, .text_max = ENV_VALUE_MAX,
-		 .help = "further environment variables"),
+		 .max = TOOL_PATH_MAX - 1,
+		 .help = "directory in which the command runs. Default: /workspace"),
+	TOOL_ENV_FIELD(args, env, "environment variables of this command"),
+	JV_FIELD("session", STRING, struct args, session, .min = 1, .max = CONTEXT_NAME_MAX,
+		 .help = "a name of your choice: commands with the same one run in one shell, "
+			 "which keeps its working directory and variables"),
 };
 
 static const struct tool rows[] = {
 	{ .name = "exec",
 	  .title = "Run a command",
-	  .about = "Runs a command with bash in a sandbox and waits for its end.",
+	  .about = "Runs a command with bash in a sandbox and waits until it ends.",
 	  .describe = describe,
+	  .set_bounds = set_bounds,
 	  .in = in,
 	  .n_in = TOOL_ARRAY_LEN(in),
 	  .size = sizeof(struct args),

@@ -26,8 +26,18 @@ extern const struct tool_table tools_exec_table, tools_code_table, tools_read_ta
 
 /* ---- toolbox.c ---- */
 
-bool tools_takes_box(const struct tool *tool, bool is_bound);
-const struct jv_field *tools_box_field(void);
+#define TOOL_FIELDS_MAX 32u /* arguments of a tool */
+
+/* Arguments as this daemon takes them: with the bounds of its settings; what may be absent may be
+ * null, as models have to say it that are held to a schema strictly; and sandbox_id, at `box_at`,
+ * where that is among them. Fills in `args`, the tool's struct. Returns how many there are. */
+size_t tools_fields(const struct tools *all, const struct tool *tool, bool is_bound, size_t box_at,
+		    struct jv_field ret[TOOL_FIELDS_MAX + 1], void *args);
+#define TOOL_BOX_AT(tool) (((tool)->size + 15) & ~(size_t)15) /* behind its struct */
+/* Of a struct's fields, the one of this name. */
+struct jv_field *tools_field(struct jv_field *fields, const char *name);
+/* How long a command may run: for set_bounds. */
+void tools_bound_timeout(const struct tools *all, struct jv_field *in, uint64_t *timeout_ms);
 
 /* ---- note.c ---- */
 
@@ -42,6 +52,15 @@ const char *tool_path(struct tool_call *t, const char *path);
 /* One that lives, of those that the caller may see; NULL. */
 struct sandbox *tool_look_up(const struct tool_call *t, const char *id_or_name);
 void tool_set_box(struct tool_call *t, const struct sandbox *sb);
+/* Variables as a list of "NAME=value"; false after tool_fail(). */
+struct jv_strings;
+struct sandbox_pair;
+bool tool_env(struct tool_call *t, const struct jv_strings *given, const struct sandbox_pair **ret,
+	      size_t *ret_n);
+#define TOOL_ENV_TEXT_MAX ((16u << 10) + 256u) /* bytes of one */
+#define TOOL_ENV_FIELD(struct_, member_, help_)                                   \
+	JV_FIELD("env", STRINGS, struct struct_, member_, .max = SANDBOX_ENV_MAX, \
+		 .text_max = TOOL_ENV_TEXT_MAX, .help = help_ ", each as NAME=value")
 /* The sandbox that is meant, if it is still there. Borrowed for this turn. */
 struct sandbox *tool_find_box(const struct tool_call *t);
 /* `structured` is whole: the end, with its text. */

@@ -59,6 +59,32 @@ const char *tool_path(struct tool_call *t, const char *path)
 	return whole;
 }
 
+bool tool_env(struct tool_call *t, const struct jv_strings *given, const struct sandbox_pair **ret,
+	      size_t *ret_n)
+{
+	struct sandbox_pair *env = arena_array(t->arena, given->len, sizeof(*env));
+
+	for (size_t i = 0; env && i < given->len; i++) {
+		const char *text = given->items[i], *mark = strchr(text, '=');
+
+		if (!mark || mark == text) {
+			tool_fail(t, "env: want each as NAME=value, not '%.64s'", text);
+			return false;
+		}
+		env[i].name = arena_strndup(t->arena, text, (size_t)(mark - text));
+		env[i].value = mark + 1;
+		if (!env[i].name)
+			env = NULL;
+	}
+	if (!env) {
+		tool_fail(t, "out of memory");
+		return false;
+	}
+	*ret = env;
+	*ret_n = given->len;
+	return true;
+}
+
 /* ---- the sandbox ---- */
 
 /* An admin's own sandbox of that name goes before another owner's. */
@@ -258,23 +284,15 @@ static void find_box(struct tool_call *t, const char *wanted)
 /* The tool's own fields, and behind its struct the sandbox. */
 static int decode(struct tool_call *t, const char **ret_box, struct jv_problem *problem)
 {
-	const struct tool *tool = t->tool;
-	size_t n = tool->n_in, at = (tool->size + 15) & ~(size_t)15;
-	struct jv_field *fields = arena_array(t->arena, n + 1, sizeof(*fields));
+	struct jv_field fields[TOOL_FIELDS_MAX + 1];
+	size_t n, at = TOOL_BOX_AT(t->tool);
 	const char **box;
 	int r;
 
 	t->args = arena_alloc(t->arena, at + sizeof(char *));
-	if (!t->args || !fields)
+	if (!t->args)
 		return -ENOMEM;
-	if (tool->defaults)
-		memcpy(t->args, tool->defaults, tool->size);
-	if (n > 0)
-		memcpy(fields, tool->in, n * sizeof(*fields));
-	if (tools_takes_box(tool, t->is_bound)) {
-		fields[n] = *tools_box_field();
-		fields[n++].offset = at;
-	}
+	n = tools_fields(t->all, t->tool, t->is_bound, at, fields, t->args);
 	r = jv_decode(t->raw, fields, n, t->arena, t->args, problem);
 	box = (const char **)(void *)((char *)t->args + at);
 	*ret_box = *box;

@@ -10,15 +10,12 @@
 #include "base/signals.h"
 #include "base/str.h"
 #include "sandbox/exec.h"
-#include "sandbox/pairs.h"
 #include "tools/impl.h"
 #include "tools/process.h"
-#include "tools/running.h"
 #include "json/jw.h"
 
 #define COMMAND_MAX (48u << 10) /* what goes to a box in one piece */
 #define COMMAND_SHOWN 200u
-#define ENV_VALUE_MAX (16u << 10)
 #define LIST_MAX 50u
 
 /* ---- what is told of one ---- */
@@ -69,7 +66,7 @@ static struct execution *find(struct tool_call *t, const char *id)
 
 struct start_args {
 	const char *command, *working_dir;
-	struct jv_pairs env;
+	struct jv_strings env;
 	uint64_t timeout_ms;
 	bool has_stdin;
 };
@@ -97,18 +94,14 @@ static void run_start(struct tool_call *t)
 		.command = a->command,
 		.user = "",
 		.cwd = "",
-		.env = pairs_given(t->arena, &a->env),
-		.n_env = a->env.len,
 		.timeout_ms = a->timeout_ms,
 		.has_stdin = a->has_stdin,
 		.background = true,
 	};
 	struct sandbox *sb;
 
-	if (!running_times(t, a->timeout_ms))
+	if (!tool_env(t, &a->env, &req.env, &req.n_env))
 		return;
-	if (req.n_env > 0 && !req.env)
-		return tool_fail(t, "out of memory");
 	if (a->working_dir)
 		req.cwd = tool_path(t, a->working_dir);
 	sb = req.cwd ? tool_box(t) : NULL;
@@ -120,11 +113,11 @@ static const struct jv_field start_in[] = {
 	JV_FIELD("command", STRING, struct start_args, command, .flags = JV_REQUIRED, .min = 1,
 		 .max = COMMAND_MAX, .help = "a line or a script for bash"),
 	JV_FIELD("working_dir", STRING, struct start_args, working_dir, .min = 1,
-		 .max = TOOL_PATH_MAX - 1, .help = "where it runs: /workspace unless given"),
-	JV_FIELD("env", PAIRS, struct start_args, env, .max = SANDBOX_ENV_MAX,
-		 .text_max = ENV_VALUE_MAX, .help = "further environment variables"),
-	JV_FIELD("timeout_ms", U64, struct start_args, timeout_ms, .min = 1, .max = INT64_MAX,
-		 .help = "milliseconds until it is ended; none unless given"),
+		 .max = TOOL_PATH_MAX - 1,
+		 .help = "directory in which the command runs. Default: /workspace"),
+	TOOL_ENV_FIELD(start_args, env, "environment variables of this process"),
+	JV_FIELD("timeout_ms", U64, struct start_args, timeout_ms, .min = 1,
+		 .help = "milliseconds after which the process is ended. Default: never"),
 	JV_FIELD("stdin", BOOL, struct start_args, has_stdin,
 		 .help = "keeps its standard input open, for process_input"),
 };
@@ -320,11 +313,20 @@ static const struct jv_field list_out[] = {
 	{ .name = "truncated", .type = JV_TYPE_BOOL, .flags = JV_REQUIRED },
 };
 
+static void set_start_bounds(const struct tools *all, struct jv_field *fields, void *args)
+{
+	struct start_args *a = args;
+
+	tools_bound_timeout(all, fields, &a->timeout_ms);
+	a->timeout_ms = 0;
+}
+
 static const struct tool rows[] = {
 	{ .name = "process_start",
 	  .title = "Start a process",
-	  .about = "Starts a command in the sandbox that goes on by itself, such as a server, "
-		   "and says its process_id.",
+	  .about = "Starts a command in the sandbox that keeps running, such as a server, and "
+		   "returns its process_id.",
+	  .set_bounds = set_start_bounds,
 	  TOOL_IN(start_in, start_args),
 	  TOOL_OUT(state_out),
 	  .hints = TOOL_DESTRUCTIVE,
@@ -342,7 +344,7 @@ static const struct tool rows[] = {
 	  .run = run_input },
 	{ .name = "process_kill",
 	  .title = "End a process",
-	  .about = "Ends a process with all that it has started, or sends it a signal.",
+	  .about = "Ends a process with everything that it started, or sends it a signal.",
 	  TOOL_IN(kill_in, kill_args),
 	  TOOL_OUT(state_out),
 	  .hints = TOOL_DESTRUCTIVE | TOOL_IDEMPOTENT,
@@ -351,7 +353,7 @@ static const struct tool rows[] = {
 	  .run = run_kill },
 	{ .name = "process_list",
 	  .title = "List processes",
-	  .about = "Commands that run or ran in the sandbox, newest first.",
+	  .about = "Lists the commands that run or ran in the sandbox, newest first.",
 	  TOOL_OUT(list_out),
 	  .hints = TOOL_READ_ONLY | TOOL_IDEMPOTENT,
 	  .flags = TOOL_IN_BOX,

@@ -21,6 +21,7 @@
 struct read_args {
 	const char *path;
 	uint64_t offset, limit;
+	bool line_numbers;
 };
 
 struct reading {
@@ -125,6 +126,25 @@ static void trim(struct reading *r)
 		r->lines += b->data[i] == '\n';
 }
 
+/* "    12<tab>text": as `cat -n` shows it. */
+static void tell_lines(struct reading *r, uint64_t number)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const char *at = buf_str(&r->work.data), *stop = at + r->work.data.len;
+
+	while (at < stop) {
+		const char *end = memchr(at, '\n', (size_t)(stop - at));
+		size_t n = (size_t)((end ? end + 1 : stop) - at);
+
+		(void)buf_printf(&b, "%6" PRIu64 "\t", number++);
+		(void)buf_append(&b, at, n);
+		at += n;
+	}
+	if (b.failed)
+		r->work.call->content.failed = true;
+	tool_text(r->work.call, buf_str(&b), b.len);
+}
+
 static void tell_text(struct reading *r)
 {
 	struct tool_call *t = r->work.call;
@@ -133,11 +153,14 @@ static void tell_text(struct reading *r)
 	char note[256];
 
 	trim(r);
-	tool_text(t, buf_str(&r->work.data), r->work.data.len);
+	if (a->line_numbers)
+		tell_lines(r, first);
+	else
+		tool_text(t, buf_str(&r->work.data), r->work.data.len);
 	if (r->has_more && r->lines > 0) {
 		(void)str_format(note, sizeof(note),
 				 "[lines %" PRIu64 " to %" PRIu64 " of a file of %" PRIu64
-				 " bytes; it goes on with offset %" PRIu64 "]",
+				 " bytes; to read on, use offset %" PRIu64 "]",
 				 first, first + r->lines - 1, r->size, first + r->lines);
 		tool_text(t, note, strlen(note));
 	} else if (r->has_more) {
@@ -245,18 +268,31 @@ static void run_read(struct tool_call *t)
 static const struct jv_field read_in[] = {
 	JV_FIELD("path", STRING, struct read_args, path, .flags = JV_REQUIRED, .min = 1,
 		 .max = TOOL_PATH_MAX - 1, .help = "the file; relative ones begin in /workspace"),
-	JV_FIELD("offset", U64, struct read_args, offset, .min = 1, .max = INT64_MAX,
-		 .help = "line to begin with, from 1"),
-	JV_FIELD("limit", U64, struct read_args, limit, .min = 1, .max = INT64_MAX,
-		 .help = "lines at the most"),
+	JV_FIELD("offset", U64, struct read_args, offset, .min = 1, .max = UINT32_MAX,
+		 .help = "number of the first line to read, from 1"),
+	JV_FIELD("limit", U64, struct read_args, limit, .min = 1,
+		 .help = "number of lines to read. Default: as many as fit into an answer"),
+	JV_FIELD("line_numbers", BOOL, struct read_args, line_numbers,
+		 .help = "put the number of each line and a tab in front of it; they are not part "
+			 "of the file"),
 };
+static const struct read_args read_defaults = { .offset = 1, .line_numbers = true };
+
+/* A line has a byte at least. */
+static void set_bounds(const struct tools *all, struct jv_field *fields, void *args)
+{
+	(void)args;
+	tools_field(fields, "limit")->max = (int64_t)all->deps.config->mcp_output_bytes;
+}
 
 static const struct tool rows[] = {
 	{ .name = "read_file",
 	  .title = "Read a file",
-	  .about = "The text of a file in the sandbox, or lines of it. Of a long one the "
-		   "beginning is given, and where to go on; pictures and other files that are no "
-		   "text come as such when they are small.",
+	  .about = "Reads a text file in the sandbox, or some lines of it, with line numbers. Of a "
+		   "long file the beginning is returned, and where to read on. Pictures and other "
+		   "files that are not text are returned as such when they are small.",
+	  .defaults = &read_defaults,
+	  .set_bounds = set_bounds,
 	  .in = read_in,
 	  .n_in = TOOL_ARRAY_LEN(read_in),
 	  .size = sizeof(struct read_args),

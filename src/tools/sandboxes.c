@@ -4,13 +4,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "sandbox/pairs.h"
+#include "config/config.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
 #include "tools/impl.h"
 #include "json/jw.h"
 
-#define ENV_VALUE_MAX (16u << 10)
 #define LIST_MAX 100u
 #define TIMEOUT_MIN 1000
 
@@ -67,7 +66,7 @@ static struct sandbox *pick(struct tool_call *t, const char *id)
 struct create_args {
 	const char *name, *template, *snapshot;
 	uint64_t timeout_ms;
-	struct jv_pairs env;
+	struct jv_strings env;
 };
 
 static void ended_unasked(void *user, struct sandbox *sb, const struct err *err)
@@ -101,28 +100,34 @@ static void run_create(struct tool_call *t)
 		.snapshot = a->snapshot,
 		.grant = tool_grant(t),
 		.timeout_ms = a->timeout_ms,
-		.env = pairs_given(t->arena, &a->env),
-		.n_env = a->env.len,
 	};
 
-	if (req.n_env > 0 && !req.env)
-		return tool_fail(t, "out of memory");
+	if (!tool_env(t, &a->env, &req.env, &req.n_env))
+		return;
 	sandbox_create(t->all->deps.sandboxes, &req, made, t);
 }
 
 static const struct jv_field create_in[] = {
 	JV_FIELD("name", STRING, struct create_args, name, .min = 1, .max = SANDBOX_NAME_MAX,
-		 .help = "[a-z0-9][a-z0-9._-]*, of yours only one that lives may have it"),
+		 .help = "a name such as build-1 ([a-z0-9][a-z0-9._-]*); only one of your running "
+			 "sandboxes may have it"),
 	JV_FIELD("template", STRING, struct create_args, template, .min = 1, .max = 128,
-		 .help = "python (default), node, bash, base, or one of your own"),
+		 .help = "python, node, bash, base, or one of your own. Default: the daemon's"),
 	JV_FIELD("snapshot", STRING, struct create_args, snapshot, .min = 1,
 		 .max = SANDBOX_NAME_MAX,
-		 .help = "instead of a template: what sandbox_snapshot has kept"),
+		 .help = "instead of a template: a snapshot that sandbox_snapshot made"),
 	JV_FIELD("timeout_ms", U64, struct create_args, timeout_ms, .min = TIMEOUT_MIN,
-		 .max = INT64_MAX, .help = "milliseconds that it lives"),
-	JV_FIELD("env", PAIRS, struct create_args, env, .max = SANDBOX_ENV_MAX,
-		 .text_max = ENV_VALUE_MAX, .help = "environment of everything in it"),
+		 .help = "milliseconds after which the sandbox ends"),
+	TOOL_ENV_FIELD(create_args, env, "environment variables of everything in it"),
 };
+
+static void set_create_bounds(const struct tools *all, struct jv_field *fields, void *args)
+{
+	struct create_args *a = args;
+
+	tools_field(fields, "timeout_ms")->max = (int64_t)all->deps.config->sandbox_timeout_max_ms;
+	a->timeout_ms = all->deps.config->sandbox_timeout_ms;
+}
 
 /* ---- sandbox_list ---- */
 
@@ -312,8 +317,9 @@ static const struct jv_field snapshot_out[] = {
 static const struct tool rows[] = {
 	{ .name = "sandbox_create",
 	  .title = "Make a sandbox",
-	  .about = "Makes a further sandbox. None has to be made for ordinary work: you have one "
-		   "of your own as soon as a tool needs it.",
+	  .about = "Creates another sandbox. Ordinary work needs none: your own is created as "
+		   "soon as a tool needs it.",
+	  .set_bounds = set_create_bounds,
 	  TOOL_IN(create_in, create_args),
 	  TOOL_OUT(box_out),
 	  .flags = TOOL_FREE_ONLY,
@@ -321,7 +327,7 @@ static const struct tool rows[] = {
 	  .run = run_create },
 	{ .name = "sandbox_list",
 	  .title = "List sandboxes",
-	  .about = "Your sandboxes that live, newest first.",
+	  .about = "Lists your sandboxes that have not ended, newest first.",
 	  TOOL_OUT(list_out),
 	  .hints = TOOL_READ_ONLY | TOOL_IDEMPOTENT,
 	  .flags = TOOL_FREE_ONLY,
@@ -329,7 +335,7 @@ static const struct tool rows[] = {
 	  .run = run_list },
 	{ .name = "sandbox_kill",
 	  .title = "End a sandbox",
-	  .about = "Ends a sandbox with everything in it. What was in it is gone.",
+	  .about = "Ends a sandbox and deletes everything in it.",
 	  TOOL_IN(kill_in, kill_args),
 	  TOOL_OUT(kill_out),
 	  .hints = TOOL_DESTRUCTIVE,
@@ -338,7 +344,7 @@ static const struct tool rows[] = {
 	  .run = run_kill },
 	{ .name = "sandbox_fork",
 	  .title = "Copy a sandbox",
-	  .about = "Makes sandboxes with the same files as another has now. Processes are not "
+	  .about = "Creates sandboxes with the same files as another has now. Processes are not "
 		   "copied.",
 	  TOOL_IN(fork_in, fork_args),
 	  .defaults = &fork_defaults,
@@ -348,7 +354,8 @@ static const struct tool rows[] = {
 	  .run = run_fork },
 	{ .name = "sandbox_snapshot",
 	  .title = "Keep a sandbox's files",
-	  .about = "Keeps what a sandbox has written, for sandboxes that are made of it later.",
+	  .about = "Saves the files that a sandbox has written, to create other sandboxes from "
+		   "them.",
 	  TOOL_IN(snapshot_in, snapshot_args),
 	  TOOL_OUT(snapshot_out),
 	  .flags = TOOL_FREE_ONLY,

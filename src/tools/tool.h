@@ -57,6 +57,9 @@ struct tool {
 	/* May be NULL. Writes the description instead of `about`: of what changes. */
 	void (*describe)(struct tools *all, struct buf *ret);
 	bool (*is_there)(const struct tools *all); /* with TOOL_HIDDEN */
+	/* May be NULL. Bounds and defaults that settings decide: changes copies of `in` and of
+	 * `defaults`, for the schema and for the check alike. */
+	void (*set_bounds)(const struct tools *all, struct jv_field *in, void *defaults);
 	void (*run)(struct tool_call *t);
 };
 

@@ -7,11 +7,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "config/config.h"
 #include "tools/impl.h"
 #include "json/jw.h"
 #include "json/schema.h"
-
-#define FIELDS_MAX 32u /* arguments of a tool */
 
 static const struct tool_table *const own[] = {
 	&tools_exec_table,    &tools_code_table,    &tools_read_table,   &tools_file_table,
@@ -96,38 +95,65 @@ const struct tool *tools_find(struct tools *all, bool is_bound, const char *name
 
 /* ---- describing ---- */
 
-bool tools_takes_box(const struct tool *tool, bool is_bound)
+struct jv_field *tools_field(struct jv_field *fields, const char *name)
 {
-	return tool->flags & TOOL_IN_BOX && !is_bound;
+	while (strcmp(fields->name, name) != 0)
+		fields++;
+	return fields;
 }
 
-const struct jv_field *tools_box_field(void)
+void tools_bound_timeout(const struct tools *all, struct jv_field *in, uint64_t *timeout_ms)
 {
-	static const struct jv_field field = {
+	tools_field(in, "timeout_ms")->max = (int64_t)all->deps.config->exec_timeout_max_ms;
+	*timeout_ms = all->deps.config->exec_timeout_ms;
+}
+
+size_t tools_fields(const struct tools *all, const struct tool *tool, bool is_bound, size_t box_at,
+		    struct jv_field ret[TOOL_FIELDS_MAX + 1], void *args)
+{
+	static const struct jv_field box = {
 		.name = "sandbox_id",
 		.type = JV_TYPE_STRING,
 		.min = 1,
 		.max = 63,
-		.help = "id or name of the sandbox; yours, made when it is first wanted, unless "
-			"given",
+		.help = "id or name of the sandbox. Default: your own, which is made when it is "
+			"first needed",
 	};
+	size_t n = tool->n_in < TOOL_FIELDS_MAX ? tool->n_in : TOOL_FIELDS_MAX;
 
-	return &field;
+	if (n > 0)
+		memcpy(ret, tool->in, n * sizeof(*ret));
+	if (tool->defaults)
+		memcpy(args, tool->defaults, tool->size);
+	if (tool->set_bounds)
+		tool->set_bounds(all, ret, args);
+	if (tool->flags & TOOL_IN_BOX && !is_bound) {
+		ret[n] = box;
+		ret[n++].offset = box_at;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!(ret[i].flags & JV_REQUIRED))
+			ret[i].flags |= JV_NULLABLE;
+	return n;
 }
 
-static void write_input(struct jw *w, const struct tool *tool, bool is_bound)
+static void write_input(const struct tools *all, struct jw *w, const struct tool *tool,
+			bool is_bound)
 {
-	struct jv_field fields[FIELDS_MAX + 1];
-	size_t n = tool->n_in < FIELDS_MAX ? tool->n_in : FIELDS_MAX;
+	struct jv_field fields[TOOL_FIELDS_MAX + 1];
+	size_t n, at = TOOL_BOX_AT(tool);
+	_free_ void *args = NULL;
 
 	jw_key(w, "inputSchema");
 	if (tool->in_json)
 		return jw_raw(w, tool->in_json, strlen(tool->in_json));
-	for (size_t i = 0; i < n; i++)
-		fields[i] = tool->in[i];
-	if (tools_takes_box(tool, is_bound))
-		fields[n++] = *tools_box_field();
-	schema_write_body(w, fields, n);
+	args = calloc(1, at + sizeof(char *));
+	if (!args) {
+		w->failed = -ENOMEM;
+		return;
+	}
+	n = tools_fields(all, tool, is_bound, at, fields, args);
+	schema_write_input(w, fields, n, args);
 }
 
 static void write_output(struct jw *w, const struct tool *tool)
@@ -161,7 +187,7 @@ void tools_write(struct tools *all, struct jw *w, const struct tool *tool, bool 
 	jw_str_field(w, "name", tool->name);
 	jw_str_field(w, "title", tool->title);
 	jw_str_field(w, "description", tool->describe ? buf_str(&about) : tool->about);
-	write_input(w, tool, is_bound);
+	write_input(all, w, tool, is_bound);
 	write_output(w, tool);
 	write_hints(w, tool);
 }

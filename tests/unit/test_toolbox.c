@@ -230,7 +230,7 @@ static void wrong_arguments_are_told_by_name_and_make_no_sandbox(void **state)
 		{ "exec", "{\"command\":\"x\",\"cmd\":1}", "cmd" },
 		{ "read_file", "{\"path\":\"x\",\"offset\":0}", "offset" },
 		{ "write_file", "{\"path\":\"x\"}", "content" },
-		{ "list_dir", "{\"path\":null}", "path" },
+		{ "list_dir", "{\"path\":7}", "path" },
 		{ "sandbox_fork", "{\"count\":65}", "count" },
 		{ "search_files", "{\"context\":21,\"name\":\"x\"}", "context" },
 	};

@@ -41,7 +41,7 @@ class Box:
         return result["content"][0]["text"]
 
     def text(self, path, **arguments):
-        return [block["text"] for block in self.ok("read_file", path=path, **arguments)]
+        return [block["text"] for block in self.ok("read_file", path=path, **{"line_numbers": False, **arguments})]
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,79 @@ def test_the_list_is_whole_sorted_and_the_same_each_time(daemon):
             assert field.get("description"), f"{tool['name']}.{name}"
     one = next(tool for tool in tools if tool["name"] == "exec")
     assert one["inputSchema"]["required"] == ["command"]
-    assert set(one["inputSchema"]["properties"]) == {"command", "timeout_ms", "working_dir", "env", "sandbox_id"}
+    assert set(one["inputSchema"]["properties"]) == {"command", "timeout_ms", "working_dir", "env", "session",
+                                                     "sandbox_id"}
     assert one["inputSchema"]["additionalProperties"] is False
     assert one["outputSchema"]["properties"]["exit_code"]["type"] == ["integer", "null"]
     assert next(t for t in tools if t["name"] == "read_file")["annotations"]["readOnlyHint"] is True
+
+
+def test_schemas_say_what_settings_allow_and_are_fit_for_strict_hosts():
+    """No maps with names of the model's own, null for what may be left out, real bounds and defaults."""
+    def walk(schema, where):
+        if schema.get("type") == "object":
+            assert schema["additionalProperties"] is False, where
+        for name, field in schema.get("properties", {}).items():
+            assert name in schema.get("required", []) or "null" in field["type"], f"{where}.{name}"
+            assert field.get("maximum", 0) < 2 ** 53, f"{where}.{name}"
+            walk(field, f"{where}.{name}")
+    with Daemon("--exec-timeout", "7s", "--exec-timeout-max", "70s") as daemon:
+        peer = Modern(daemon)
+        tools = {tool["name"]: tool["inputSchema"] for tool in peer.call("tools/list")["tools"]}
+        for name, schema in tools.items():
+            walk(schema, name)
+        for name in ("exec", "run_code"):
+            time = tools[name]["properties"]["timeout_ms"]
+            assert (time["default"], time["maximum"]) == (7000, 70_000)
+        assert tools["read_file"]["properties"]["offset"]["default"] == 1
+        assert tools["search_files"]["properties"]["limit"]["default"] == 100
+        result = peer.tool("exec", command="true", timeout_ms=70_001)
+        assert result["isError"] and "timeout_ms" in result["content"][0]["text"]
+        given = peer.tool("exec", command="echo $A", env=["A=b=c"], session=None, working_dir=None, timeout_ms=None)
+        assert given["structuredContent"]["stdout"] == "b=c\n"
+        assert "NAME=value" in peer.tool("exec", command="true", env=["A"])["content"][0]["text"]
+
+
+def test_a_command_is_told_in_plain_text(box):
+    def said(command):
+        return box.peer.tool("exec", sandbox_id=box.id, command=command)["content"][0]["text"]
+    assert said("echo out") == "out\n"
+    assert said("echo out; echo err >&2; exit 3") == "out\n[stderr]\nerr\n[exit code 3]\n"
+    assert said("true") == "[exit code 0, no output]\n"
+    listed = box.peer.tool("list_dir", sandbox_id=box.id, path="/etc")["content"][0]["text"]
+    assert not listed.startswith("{") and "- name: passwd" in listed
+
+
+def test_a_session_of_exec_keeps_directory_and_variables(box):
+    box.ok("exec", command="mkdir -p deep; cd deep; export A=1; B=2", session="s")
+    assert box.ok("exec", command="pwd; echo $A$B", session="s")["stdout"] == "/workspace/deep\n12\n"
+    assert box.ok("exec", command="pwd; echo $A$B")["stdout"] == "/workspace\n\n"
+    assert box.ok("exec", command="echo $C", session="s", env=["C=3"])["stdout"] == "3\n"
+    assert box.ok("exec", command="(exit 4)", session="s")["exit_code"] == 4
+    assert "working_dir" in box.fails("exec", command="true", session="s", working_dir="/tmp")
+
+
+def test_lines_have_their_numbers(box):
+    box.ok("write_file", path="numbered", content="one\ntwo\nthree")
+    assert box.text("numbered", line_numbers=True) == ["     1\tone\n     2\ttwo\n     3\tthree"]
+    assert box.ok("read_file", path="numbered", offset=2, limit=1)[0]["text"] == "     2\ttwo\n"
+
+
+def test_an_edit_tells_the_lines_that_changed(box):
+    box.ok("write_file", path="changed", content="a\nb x c x\nd\nx\n")
+    told = box.ok("edit_file", path="changed", old_text="x", new_text="1\n2", replace_all=True, dry_run=True)
+    assert told["changes"] == [{"line": 2, "text": "b 1\n2 c 1\n2"}, {"line": 6, "text": "1\n2"}]
+    assert box.ok("edit_file", path="changed", old_text="d\n", new_text="")["changes"] == [{"line": 3, "text": "x"}]
+    assert box.text("changed") == ["a\nb x c x\nx\n"]
+
+
+def test_a_call_is_logged_with_its_tool():
+    with Daemon() as daemon:
+        Modern(daemon).tool("sandbox_list")
+        with pytest.raises(RpcError):
+            Modern(daemon).tool("no_such_tool")
+        until(lambda: "tool=sandbox_list" in daemon.log() or '"tool":"sandbox_list"' in daemon.log(), what="its line")
+        assert "no_such_tool" not in daemon.log()
 
 
 def test_a_cursor_that_was_never_given_is_refused(daemon):
@@ -99,7 +168,7 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(daemon):
 @pytest.mark.parametrize("arguments, says", [
     ({}, "command"), ({"command": ""}, "command"), ({"command": 5}, "command"), ({"command": "true", "tiemout": 1}, "tiemout"),
     ({"command": "true", "timeout_ms": -1}, "timeout_ms"), ({"command": "true", "timeout_ms": 10**15}, "timeout_ms"),
-    ({"command": "true", "env": {"1X": "y"}}, "env"), ({"command": "x" * 100_000}, "command"),
+    ({"command": "true", "env": ["1X=y"]}, "env"), ({"command": "x" * 100_000}, "command"),
     ({"command": "true", "working_dir": "/" + "d" * 5000}, "working_dir"),
     ({"command": "true", "sandbox_id": "nobodys"}, "nobodys")])
 def test_wrong_arguments_are_told_to_the_model(box, arguments, says):
@@ -115,7 +184,7 @@ def test_a_command_says_what_it_wrote_and_how_it_ended(box):
     assert (got["timed_out"], got["truncated"], got["notes"]) == (False, False, [])
     assert got["sandbox_id"] == box.id and got["duration_ms"] > 0
     result = box.raw("exec", command="echo hello")
-    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert result["content"][0]["text"] == result["structuredContent"]["stdout"]
 
 
 def test_a_command_runs_where_and_with_what_it_is_told(box):
@@ -124,7 +193,7 @@ def test_a_command_runs_where_and_with_what_it_is_told(box):
     assert box.ok("exec", command="pwd", working_dir="deep/er")["stdout"] == "/workspace/deep/er\n"
     assert box.ok("exec", command="pwd", working_dir="/tmp")["stdout"] == "/tmp\n"
     assert "nowhere" in box.fails("exec", command="pwd", working_dir="nowhere")
-    assert box.ok("exec", command="echo $A-$B", env={"A": "1", "B": "two words"})["stdout"] == "1-two words\n"
+    assert box.ok("exec", command="echo $A-$B", env=["A=1", "B=two words"])["stdout"] == "1-two words\n"
 
 
 def test_a_command_that_takes_too_long_is_ended_and_the_result_says_so(box):
@@ -177,7 +246,7 @@ def test_a_call_that_is_cancelled_ends_all_that_it_started(daemon, legacy):
     until(lambda: not sleeping(4712))
     thread.join()
     reply[0].close()
-    assert json.loads(legacy.tool("exec", command="echo fine")["content"][0]["text"])["stdout"] == "fine\n"
+    assert legacy.tool("exec", command="echo fine")["structuredContent"]["stdout"] == "fine\n"
 
 
 def test_a_bomb_of_processes_is_cancelled_too(legacy):
@@ -253,7 +322,7 @@ def test_a_session_that_asks_for_it_has_a_sandbox_of_its_own(daemon, api):
     one, two = (Legacy(daemon, path="/mcp?sandbox=session").initialize() for _ in range(2))
 
     def run(peer, command):
-        return json.loads(peer.tool("exec", command=command)["content"][0]["text"])
+        return peer.tool("exec", command=command)["structuredContent"]
 
     first = run(one, "echo mine > note; cat note")
     assert first["stdout"] == "mine\n" and any("new sandbox" in note for note in first["notes"])
@@ -573,7 +642,7 @@ def test_a_thousand_processes_meet_a_limit_with_a_word(daemon):
 
 
 def test_sandboxes_are_made_listed_copied_kept_and_ended(api, box, needs_freezer):
-    made = box.ok("sandbox_create", name="by-tools", template="bash", env={"GREETING": "hello"}, timeout_ms=600_000)
+    made = box.ok("sandbox_create", name="by-tools", template="bash", env=["GREETING=hello"], timeout_ms=600_000)
     assert (made["name"], made["template"], made["state"]) == ("by-tools", "bash", "running")
     assert box.ok("exec", sandbox_id="by-tools", command="echo $GREETING > f; cat f")["stdout"] == "hello\n"
     assert "by-tools" in [one.get("name") for one in box.ok("sandbox_list")["sandboxes"]]
