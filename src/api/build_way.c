@@ -19,11 +19,13 @@
 #define PLAN_MAX (256u << 10)
 
 struct build_way {
+	struct list node; /* in api.package_ways, or self-linked */
 	struct api *api;
 	struct way *way;            /* owned */
 	struct egress_rules *rules; /* owned: of RUN; NULL */
 	enum package_manager manager;
 	struct jv_strings packages; /* of the step, which outlives it */
+	const char *file;           /* instead of these; NULL */
 	void (*ready)(void *arg, const struct exec_request *req, const struct err *err);
 	void *arg;
 };
@@ -41,6 +43,7 @@ static int check(void *user, int type, const struct jv_strings *packages, struct
 static void close_way(struct build_way *w)
 {
 	if (w) {
+		list_remove(&w->node);
 		way_close(w->way);
 		(void)rules_free(w->rules);
 	}
@@ -60,9 +63,13 @@ static void opened(void *user, uint16_t port)
 	struct arena *a = arena_create(PLAN_MAX);
 	struct package_plan plan;
 	struct exec_request req = { 0 };
-	int r = a ? package_way_plan(w->api, w->manager, w->packages.items, w->packages.len, port,
-				     a, &plan)
-		  : -ENOMEM;
+	int r = -ENOMEM;
+
+	if (a && w->file)
+		r = package_way_plan_file(w->api, w->manager, w->file, port, a, &plan);
+	else if (a)
+		r = package_way_plan(w->api, w->manager, w->packages.items, w->packages.len, port,
+				     a, &plan);
 
 	if (r < 0) {
 		(void)arena_free(a);
@@ -121,6 +128,7 @@ static int open_way(void *user, struct sandbox *sb, int type, const struct jv_st
 				 .packages = *packages,
 				 .ready = ready,
 				 .arg = arg };
+	list_init(&w->node);
 	if (type == BUILD_RUN)
 		r = open_run(w, sb, err);
 	else
@@ -132,16 +140,57 @@ static int open_way(void *user, struct sandbox *sb, int type, const struct jv_st
 	return r;
 }
 
+static int open_packages(void *user, struct sandbox *sb, const struct package_want *want,
+			 void (*ready)(void *arg, const struct exec_request *req,
+				       const struct err *err),
+			 void *arg, struct build_way **ret, struct err *err)
+{
+	static const struct way_ops ops = { .open = opened, .failed = failed };
+	struct api *api = user;
+	enum package_manager m = (enum package_manager)want->manager;
+	struct build_way *w;
+	int r = package_check(api, m, want->packages.items, want->packages.len, err);
+
+	if (r < 0)
+		return r;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_sys(err, ENOMEM, "packages");
+	*w = (struct build_way){ .api = api,
+				 .manager = m,
+				 .packages = want->packages,
+				 .file = want->file,
+				 .ready = ready,
+				 .arg = arg };
+	list_push_back(&api->package_ways, &w->node);
+	r = package_way_open(api, sb, m, &ops, w, &w->way, err);
+	if (r < 0)
+		close_way(w);
+	else
+		*ret = w;
+	return r;
+}
+
 void build_way_offer(struct api *api)
 {
-	api->build_network = (struct build_network){
-		.open = open_way, .close = close_way, .check = check, .user = api
-	};
+	list_init(&api->package_ways);
+	api->build_network = (struct build_network){ .open = open_way,
+						     .open_packages = open_packages,
+						     .close = close_way,
+						     .check = check,
+						     .user = api };
 	builds_set_network(api->deps.sandboxes, &api->build_network);
 }
 
 void build_way_forget(struct api *api)
 {
-	if (api->build_network.open)
-		builds_set_network(api->deps.sandboxes, NULL);
+	if (!api->build_network.open)
+		return;
+	builds_set_network(api->deps.sandboxes, NULL);
+	/* Whoever opened one lets go of it later. */
+	LIST_FOREACH (&api->package_ways, w, struct build_way, node) {
+		way_close(TAKE(w->way));
+		list_remove(&w->node);
+		list_init(&w->node);
+	}
 }

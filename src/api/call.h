@@ -56,6 +56,7 @@ struct api {
 	struct list installs;        /* struct install of packages.c */
 	struct list networks;        /* struct network of network.c */
 	struct build_network build_network; /* build_way.c */
+	struct list package_ways;           /* struct build_way: of those who are no builds */
 	struct recent signers;              /* whose token of envd was given out or used */
 	bool has_signers;                   /* those of before this start are among them */
 };

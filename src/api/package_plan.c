@@ -127,6 +127,31 @@ static const struct recipe {
 			   "GOTOOLCHAIN", "local" } },
 };
 
+/* The same for a file, "%f"; npm and go look for it where they run. */
+static const struct recipe file_recipes[PACKAGE_MANAGERS] = {
+	[PACKAGE_PIP] = { { "/usr/bin/python3", "-m", "pip", "install", "--user",
+			    "--break-system-packages", "--no-input", "--disable-pip-version-check",
+			    "--no-cache-dir", "--no-warn-script-location", "--proxy", "%p",
+			    "--index-url", "%r", "-r", "%f" },
+			  { NULL } },
+	[PACKAGE_NPM] = { { "npm", "install", "--no-audit", "--no-fund", "--userconfig",
+			    "/dev/null", "--registry", "%r", "--proxy", "%p", "--https-proxy",
+			    "%p" },
+			  { NULL } },
+	[PACKAGE_CARGO] = { { "cargo", "fetch", "--config", "source.crates-io.replace-with='holt'",
+			      "--config", "source.holt.registry='sparse+%r'", "--manifest-path",
+			      "%f" },
+			    { NULL } },
+	[PACKAGE_GO] = { { "go", "mod", "download" }, { NULL } },
+};
+
+static const char *directory_of(const char *file, struct arena *a)
+{
+	const char *end = strrchr(file, '/');
+
+	return !end || end == file ? "/" : arena_strndup(a, file, (size_t)(end - file));
+}
+
 static const char *fill(const char *text, const char *registry, const char *proxy, struct arena *a)
 {
 	const char *mark = strchr(text, '%');
@@ -136,7 +161,8 @@ static const char *fill(const char *text, const char *registry, const char *prox
 	if (!mark)
 		return text;
 	(void)buf_append(&b, text, (size_t)(mark - text));
-	if (buf_puts(&b, with) < 0)
+	(void)buf_puts(&b, with);
+	if (buf_puts(&b, mark + 2) < 0)
 		return NULL;
 	return arena_strndup(a, buf_str(&b), b.len);
 }
@@ -195,4 +221,26 @@ int package_plan(enum package_manager m, const char *const *packages, size_t n,
 	ret->argc = fixed + n;
 	ret->cwd = "/workspace";
 	return plan_env(recipe, registry, proxy, a, ret);
+}
+
+int package_plan_file(enum package_manager m, const char *file, const char *registry,
+		      const char *proxy, struct arena *a, struct package_plan *ret)
+{
+	const char *const *fixed = file_recipes[m].argv;
+	size_t n = count(fixed);
+	const char **argv = arena_array(a, n, sizeof(*argv));
+
+	if (!argv)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		argv[i] = strcmp(fixed[i], "%f") == 0 ? file : fill(fixed[i], registry, proxy, a);
+		if (!argv[i])
+			return -ENOMEM;
+	}
+	ret->argv = argv;
+	ret->argc = n;
+	ret->cwd = directory_of(file, a);
+	if (!ret->cwd)
+		return -ENOMEM;
+	return plan_env(&recipes[m], registry, proxy, a, ret);
 }

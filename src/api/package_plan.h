@@ -29,3 +29,8 @@ struct package_plan { /* all of it in the arena */
 int package_plan(enum package_manager m, const char *const *packages, size_t n,
 		 const char *registry, const char *proxy, struct arena *a,
 		 struct package_plan *ret);
+/* All that a file of the box names: requirements.txt, package.json, Cargo.toml, go.mod or one like
+ * it, by its absolute path. What else it says is confined by the way out, which leads to the
+ * registries alone. */
+int package_plan_file(enum package_manager m, const char *file, const char *registry,
+		      const char *proxy, struct arena *a, struct package_plan *ret);

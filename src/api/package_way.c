@@ -67,3 +67,13 @@ int package_way_plan(const struct api *api, enum package_manager m, const char *
 	return package_plan(m, packages, n, package_registries(api, m)->items[0],
 			    arena_strndup(a, proxy, strlen(proxy)), a, ret);
 }
+
+int package_way_plan_file(const struct api *api, enum package_manager m, const char *file,
+			  uint16_t port, struct arena *a, struct package_plan *ret)
+{
+	char proxy[32];
+
+	(void)str_format(proxy, sizeof(proxy), "http://127.0.0.1:%u", port);
+	return package_plan_file(m, file, package_registries(api, m)->items[0],
+				 arena_strndup(a, proxy, strlen(proxy)), a, ret);
+}

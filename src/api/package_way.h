@@ -26,3 +26,5 @@ int package_way_open(struct api *api, struct sandbox *sb, enum package_manager m
 /* The command, with the way's port for its proxy; all of it in the arena. */
 int package_way_plan(const struct api *api, enum package_manager m, const char *const *packages,
 		     size_t n, uint16_t port, struct arena *a, struct package_plan *ret);
+int package_way_plan_file(const struct api *api, enum package_manager m, const char *file,
+			  uint16_t port, struct arena *a, struct package_plan *ret);

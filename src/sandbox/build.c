@@ -415,6 +415,11 @@ void build_unfollow(struct build_follower *f)
 	list_init(&f->node);
 }
 
+const struct build_network *builds_network(const struct sandboxes *all)
+{
+	return all->builds->network;
+}
+
 void builds_set_network(struct sandboxes *all, const struct build_network *network)
 {
 	LIST_FOREACH (&all->builds->jobs, j, struct build_job, node) {

@@ -146,6 +146,11 @@ void build_unfollow(struct build_follower *f);
 
 /* The way out for steps that install packages: who knows the registries opens it. */
 struct build_way; /* opaque: one */
+struct package_want {
+	int manager;                /* pip, npm, cargo, go: 0 to 3 */
+	struct jv_strings packages; /* names and versions, */
+	const char *file;           /* or a file of the box that has them: absolute; NULL */
+};
 struct build_network {
 	/* ready() comes later, once: with the command to run while the way is open; borrowed for
 	 * the call. Of RUN: with variables for the step's own. */
@@ -153,12 +158,19 @@ struct build_network {
 		    void (*ready)(void *arg, const struct exec_request *req, const struct err *err),
 		    void *arg, struct build_way **ret, struct err *err);
 	void (*close)(struct build_way *way); /* no call comes any more; takes NULL */
+	/* The same for packages that no step asks for, checked as check() does; *want outlives the
+	 * way. */
+	int (*open_packages)(void *user, struct sandbox *sb, const struct package_want *want,
+			     void (*ready)(void *arg, const struct exec_request *req,
+					   const struct err *err),
+			     void *arg, struct build_way **ret, struct err *err);
 	/* EINVAL: no such packages; EOPNOTSUPP: no registry is configured. */
 	int (*check)(void *user, int type, const struct jv_strings *packages, struct err *err);
 	void *user;
 };
 /* Borrowed; NULL: there is none (any more). */
 void builds_set_network(struct sandboxes *all, const struct build_network *network);
+const struct build_network *builds_network(const struct sandboxes *all); /* NULL */
 
 /* ---- inside ---- */
 

@@ -25,6 +25,8 @@ struct running { /* arena */
 	struct exec_wait *wait;   /* owned */
 	struct loop_timer *timer; /* owned; NULL: nobody wants to know how it goes */
 	uint64_t began_ms;
+	void (*over)(void *arg); /* NULL: nobody wants to know, or has been told */
+	void *arg;
 };
 
 static void let_go(struct running *run)
@@ -34,6 +36,8 @@ static void let_go(struct running *run)
 		exec_unwait(TAKE(run->wait));
 	if (run->x)
 		exec_unref(TAKE(run->x));
+	if (run->over)
+		TAKE(run->over)(run->arg);
 }
 
 static void leave(struct tool_call *t)
@@ -114,12 +118,15 @@ static void started(void *user, struct execution *x, const struct err *err)
 	struct tool_call *t = run->call;
 	struct exec_info info;
 
-	if (err)
+	if (err) {
+		let_go(run);
 		return tool_fail_err(t, err);
+	}
 	exec_info(x, &info);
 	run->wait = exec_wait(x, ended, run);
 	if (!run->wait) {
 		(void)exec_cancel(x); /* nobody would ever hear of it */
+		let_go(run);
 		return tool_fail(t, "too many wait for executions of this sandbox");
 	}
 	run->x = exec_ref(x);
@@ -133,11 +140,22 @@ static void started(void *user, struct execution *x, const struct err *err)
 
 void running_start(struct tool_call *t, struct sandbox *sb, struct exec_request *req)
 {
+	running_start_over(t, sb, req, NULL, NULL);
+}
+
+void running_start_over(struct tool_call *t, struct sandbox *sb, struct exec_request *req,
+			void (*over)(void *arg), void *arg)
+{
 	struct running *run = arena_alloc(t->arena, sizeof(*run));
 
-	if (!run)
+	if (!run) {
+		if (over)
+			over(arg);
 		return tool_fail(t, "out of memory");
+	}
 	run->call = t;
+	run->over = over;
+	run->arg = arg;
 	t->work = run;
 	if (t->is_durable) { /* is in the store before anybody hears of it; and ends as any does */
 		req->background = true;

@@ -22,7 +22,8 @@ struct tools {
 
 extern const struct tool_table tools_exec_table, tools_code_table, tools_read_table,
 	tools_file_table, tools_edit_table, tools_process_table, tools_output_table,
-	tools_sandbox_table, tools_skill_table, tools_address_table, tools_search_table;
+	tools_sandbox_table, tools_package_table, tools_skill_table, tools_address_table,
+	tools_search_table;
 
 /* ---- toolbox.c ---- */
 

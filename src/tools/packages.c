@@ -1,4 +1,5 @@
-/* install_packages: a package manager in the box, with a way out to its registries while it runs. */
+/* install_packages: a package manager in the box, with a way out to its registries while it runs.
+ */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -6,6 +7,7 @@
 #include "sandbox/build.h"
 #include "sandbox/exec.h"
 #include "tools/impl.h"
+#include "tools/result.h"
 #include "tools/running.h"
 #include "json/jw.h"
 
@@ -117,8 +119,8 @@ static void run_install(struct tool_call *t)
 }
 
 static const struct jv_field in[] = {
-	JV_FIELD("manager", CHOICE, struct args, manager, .choices = managers,
-		 .flags = JV_REQUIRED, .help = "the package manager to use"),
+	JV_FIELD("manager", CHOICE, struct args, manager, .choices = managers, .flags = JV_REQUIRED,
+		 .help = "the package manager to use"),
 	JV_FIELD("packages", STRINGS, struct args, packages, .max = 64, .text_max = 214,
 		 .help = "names, with versions where wanted: requests==2.32.0 (pip), "
 			 "@types/node@22 (npm), ripgrep@14 (cargo), "
@@ -145,9 +147,10 @@ static void set_bounds(const struct tools *all, struct jv_field *fields, void *a
 static const struct tool rows[] = {
 	{ .name = "install_packages",
 	  .title = "Install packages",
-	  .about = "Installs packages in the sandbox with pip, npm, cargo or go, by their names or "
-		   "from a file of the project. The sandbox has no network; this tool alone reaches "
-		   "the package registries that the operator has set.",
+	  .about =
+		  "Installs packages in the sandbox with pip, npm, cargo or go, by their names or "
+		  "from a file of the project. The sandbox has no network; this tool alone reaches "
+		  "the package registries that the operator has set.",
 	  .set_bounds = set_bounds,
 	  TOOL_IN(in, args),
 	  .out = result_fields,

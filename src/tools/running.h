@@ -11,6 +11,10 @@ struct tool_call;
 
 /* Ends the call, whatever happens. */
 void running_start(struct tool_call *t, struct sandbox *sb, struct exec_request *req);
+/* The same; over() comes once, when it does not run any more or could not be started, before the
+ * call ends. */
+void running_start_over(struct tool_call *t, struct sandbox *sb, struct exec_request *req,
+			void (*over)(void *arg), void *arg);
 
 struct cell_wish { /* code in a context, which is made when there is none of that name */
 	const char *language, *code, *context_id;

@@ -13,9 +13,9 @@
 #include "json/schema.h"
 
 static const struct tool_table *const own[] = {
-	&tools_exec_table,    &tools_code_table,    &tools_read_table,   &tools_file_table,
-	&tools_edit_table,    &tools_process_table, &tools_output_table, &tools_address_table,
-	&tools_sandbox_table, &tools_skill_table,   &tools_search_table,
+	&tools_exec_table,    &tools_code_table,    &tools_package_table, &tools_read_table,
+	&tools_file_table,    &tools_edit_table,    &tools_process_table, &tools_output_table,
+	&tools_address_table, &tools_sandbox_table, &tools_skill_table,   &tools_search_table,
 };
 
 int tools_create(const struct tools_deps *deps, struct tools **ret, struct err *err)
