@@ -58,8 +58,23 @@ void pool_ask(struct api_call *c,
 	ask_next(a);
 }
 
+static void put_missed(struct jw *w, const struct pool_state *s)
+{
+	static const char *const names[MISS_COUNT] = { [MISS_EMPTY] = "empty",
+						       [MISS_LIMITS] = "limits",
+						       [MISS_FAILED] = "failed",
+						       [MISS_OWN_FILES] = "ownFiles" };
+
+	jw_key(w, "missed");
+	jw_object_begin(w);
+	for (int i = 0; i < MISS_COUNT; i++)
+		jw_uint_field(w, names[i], s->missed[i]);
+	jw_object_end(w);
+}
+
 void pool_put_builds(struct jw *w, const struct pool_state *s)
 {
+	put_missed(w, s);
 	jw_uint_field(w, "givenUp", s->given_up);
 	jw_uint_field(w, "stuck", s->stuck);
 	if (s->why[0] != '\0')

@@ -21,16 +21,27 @@ static const struct schema_field profile_list[] = {
 	FIELD("items", LIST, .ref = "Profile"),
 };
 
+static const struct schema_field missed[] = {
+	FIELD("empty", INT, .help = "no box waited"),
+	FIELD("limits", INT, .help = "those that waited cannot be given the limits asked for"),
+	FIELD("failed", INT, .help = "one could, and the kernel refused: see the log"),
+	FIELD("ownFiles", INT,
+	      .help = "sandboxes with files of a snapshot or volumes, which no box waits with; "
+		      "not counted as misses"),
+};
+
 /* How building them goes. */
-#define BUILDS(...)                                                                              \
-	FIELD("givenUp", INT, .help = "boxes that were not built in time, so far", __VA_ARGS__), \
-		FIELD("stuck", INT,                                                              \
-		      .help = "processes of such boxes that have not ended: the kernel holds "   \
-			      "them",                                                            \
-		      __VA_ARGS__),                                                              \
-		FIELD("problem", STRING | NIL,                                                   \
-		      .help = "why no box can be built, or what is preloaded is not there; "     \
-			      "null: all is well",                                               \
+#define BUILDS(...)                                                                            \
+	FIELD("missed", OBJECT, .ref = "PoolMissed", __VA_ARGS__),                             \
+		FIELD("givenUp", INT, .help = "boxes that were not built in time, so far",     \
+		      __VA_ARGS__),                                                            \
+		FIELD("stuck", INT,                                                            \
+		      .help = "processes of such boxes that have not ended: the kernel holds " \
+			      "them",                                                          \
+		      __VA_ARGS__),                                                            \
+		FIELD("problem", STRING | NIL,                                                 \
+		      .help = "why no box can be built, or what is preloaded is not there; "   \
+			      "null: all is well",                                             \
 		      __VA_ARGS__)
 
 static const struct schema_field pool[] = {
@@ -77,7 +88,8 @@ static const struct schema_field warm_pool_status[] = {
 	FIELD("claimed", INT, .help = "boxes that are in use", .optional = 1),
 	FIELD("target", INT, .help = "how many are to wait, by the claims of late", .optional = 1),
 	FIELD("hits", INT, .optional = 1),
-	FIELD("misses", INT, .optional = 1),
+	FIELD("misses", INT, .help = "claims that had to wait for a new box: missed says why",
+	      .optional = 1),
 	FIELD("hitRate", NUMBER | NIL, .help = "null before the first claim", .optional = 1),
 	FIELD("timeToReadyMs", NUMBER, .help = "to make a box, lately", .optional = 1),
 	FIELD("availablePods", INT, .help = "ready, as others call it", .optional = 1),
@@ -177,6 +189,7 @@ static const struct schema list[] = {
 	SCHEMA("ProfileList", "The security profiles", profile_list),
 	SCHEMA("Pool", "Finished boxes of one template", pool),
 	SCHEMA("PoolList", "The warm pools", pool_list),
+	SCHEMA("PoolMissed", "Why claims were not served by boxes that waited", missed),
 	SCHEMA("AutoScaling", "How a warm pool follows the demand", scaling),
 	SCHEMA("WarmPool", "How many finished boxes of a template wait", warm_pool),
 	SCHEMA("WarmPoolList", "A page of warm pools, newest first", warm_pool_list),

@@ -3,18 +3,28 @@
 #include "cli/show.h"
 #include "cli/table.h"
 
-static const char *const heads[] = { "TEMPLATE", "READY",  "BUILDING", "CLAIMED", "TARGET",
-				     "HITS",     "MISSES", "GIVEN UP", "PROBLEM", NULL };
+static const char *const heads[] = { "TEMPLATE", "READY", "BUILDING", "CLAIMED",  "TARGET",  "HITS",
+				     "MISSES",   "EMPTY", "LIMITS",   "GIVEN UP", "PROBLEM", NULL };
 
 static int add_row(void *user, struct jv item)
 {
-	static const char *const fields[] = { "template", "ready",  "building", "claimed", "target",
-					      "hits",     "misses", "givenUp",  "problem" };
+	static const struct {
+		const char *name;
+		bool is_missed; /* a member of "missed" */
+	} fields[] = {
+		{ "template", false }, { "ready", false },   { "building", false },
+		{ "claimed", false },  { "target", false },  { "hits", false },
+		{ "misses", false },   { "empty", true },    { "limits", true },
+		{ "givenUp", false },  { "problem", false },
+	};
+	struct jv missed = jv_get(item, "missed");
 	char text[256];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(fields) / sizeof(fields[0]); i++)
-		r = table_add(user, show_text(jv_get(item, fields[i]), text, sizeof(text)));
+		r = table_add(user,
+			      show_text(jv_get(fields[i].is_missed ? missed : item, fields[i].name),
+					text, sizeof(text)));
 	return r;
 }
 

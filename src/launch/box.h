@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "spec/launch.h"
 
 struct sock_filter;
 
+#define BOX_SIZE_MAX 24    /* a number of bytes or inodes, as text */
 #define BOX_USER 1000u     /* the box's user and group, inside */
 #define BOX_ID_COUNT 4096u /* ids a box owns outside: inner 0..4094, and 65534 */
 #define BOX_LOWER "/srv"   /* in a template's tree: the directory of a ROOT_DIR template */
@@ -51,6 +53,12 @@ struct box_plan {
 /* In a new mount and pid namespace whose root is the template's tree: replaces it by the box's own
  * root with its private writable paths, /proc, /dev/pts and masks. */
 int box_mount(const struct box_plan *plan, struct err *err);
+/* The size and the inodes of the tmpfs that a box writes to, as its options. */
+void box_disk_size(const struct limits *l, bool has_room, char size[BOX_SIZE_MAX],
+		   char inodes[BOX_SIZE_MAX]);
+/* Of a finished box in which nothing has run yet: gives that tmpfs another size. proc_fd: the
+ * machine's /proc. */
+int box_resize_disk(int proc_fd, pid_t pid, const struct limits *l, bool has_room, struct err *err);
 /* Before the user namespace is made, as root: takes the box's own outer id, capabilities kept. The
  * kernel counts some things (inotify instances, for one) against whoever owns the namespace, and
  * that must not be one and the same for all boxes. */

@@ -95,9 +95,31 @@ static uid_t root_id(const struct box_plan *plan)
 	return plan->nested ? 0 : plan->uid_base;
 }
 
+void box_disk_size(const struct limits *l, bool has_room, char size[BOX_SIZE_MAX],
+		   char inodes[BOX_SIZE_MAX])
+{
+	uint64_t bytes = l->disk_bytes;
+
+	/* Disk may then be more than memory, and who fills this is to see that it is full. */
+	if (has_room && bytes > l->memory_bytes / 2)
+		bytes = l->memory_bytes / 2;
+	(void)str_format(size, BOX_SIZE_MAX, "%llu", (unsigned long long)bytes);
+	(void)str_format(inodes, BOX_SIZE_MAX, "%u", l->inodes);
+}
+
+int box_resize_disk(int proc_fd, pid_t pid, const struct limits *l, bool has_room, struct err *err)
+{
+	char path[32], size[BOX_SIZE_MAX], inodes[BOX_SIZE_MAX];
+	struct fs_option options[] = { { "size", size }, { "nr_inodes", inodes } };
+
+	box_disk_size(l, has_room, size, inodes);
+	(void)str_format(path, sizeof(path), "%d/root/tmp", (int)pid);
+	return mounts_change(proc_fd, path, options, COUNT(options), err);
+}
+
 static int make_disk(const struct box_plan *plan, struct err *err)
 {
-	char size[24], inodes[16];
+	char size[BOX_SIZE_MAX], inodes[BOX_SIZE_MAX];
 	/* What is written in large pieces lies in large pages, and is copied faster for it. A
 	 * kernel without them does without. */
 	struct fs_option options[] = { { "size", size },
@@ -105,14 +127,9 @@ static int make_disk(const struct box_plan *plan, struct err *err)
 				       { "mode", "755" },
 				       { "huge", "within_size" } };
 	unsigned attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-	uint64_t bytes = plan->limits.disk_bytes;
 	int fd;
 
-	/* Disk may then be more than memory, and who fills this is to see that it is full. */
-	if (has_room(plan) && bytes > plan->limits.memory_bytes / 2)
-		bytes = plan->limits.memory_bytes / 2;
-	(void)str_format(size, sizeof(size), "%llu", (unsigned long long)bytes);
-	(void)str_format(inodes, sizeof(inodes), "%u", plan->limits.inodes);
+	box_disk_size(&plan->limits, has_room(plan), size, inodes);
 	fd = mounts_new("tmpfs", options, COUNT(options), attrs, NULL);
 	if (fd < 0)
 		fd = mounts_new("tmpfs", options, COUNT(options) - 1, attrs, err);

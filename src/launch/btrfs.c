@@ -68,23 +68,33 @@ int btrfs_count(int fd, struct err *err)
 	return 0;
 }
 
-int btrfs_make_subvolume(int dir, const char *name, uint64_t max_bytes, struct err *err)
+int btrfs_limit_subvolume(int fd, uint64_t max_bytes, struct err *err)
 {
-	struct btrfs_ioctl_vol_args_v2 args = { 0 };
 	/* Group 0 is that of the subvolume itself. */
 	struct btrfs_ioctl_qgroup_limit_args limit = {
 		.lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = max_bytes }
 	};
+
+	return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &limit) < 0
+		       ? err_sys(err, errno, "limit of a box's room")
+		       : 0;
+}
+
+int btrfs_make_subvolume(int dir, const char *name, uint64_t max_bytes, struct err *err)
+{
+	struct btrfs_ioctl_vol_args_v2 args = { 0 };
 	_close_ int fd = -1;
+	int r;
 
 	if (str_copy(args.name, sizeof(args.name), name) < 0)
 		return err_set(err, ENAMETOOLONG, "room of a box");
 	if (ioctl(dir, BTRFS_IOC_SUBVOL_CREATE_V2, &args) < 0)
 		return err_sys(err, errno, "room of a box");
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &limit) < 0)
-		return err_sys(err, errno, "limit of a box's room");
-	return TAKE_FD(fd);
+	if (fd < 0)
+		return err_sys(err, errno, "room of a box");
+	r = btrfs_limit_subvolume(fd, max_bytes, err);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int btrfs_remove_subvolume(int dir, const char *name, struct err *err)

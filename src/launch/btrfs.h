@@ -19,6 +19,8 @@ int btrfs_count(int fd, struct err *err);
 /* An empty one at dir/name, with at most that many bytes of data and metadata: the descriptor of
  * its directory. */
 int btrfs_make_subvolume(int dir, const char *name, uint64_t max_bytes, struct err *err);
+/* Another limit, by the descriptor of its directory. */
+int btrfs_limit_subvolume(int fd, uint64_t max_bytes, struct err *err);
 /* With everything in it. May take as long as its data takes to be dropped. */
 int btrfs_remove_subvolume(int dir, const char *name, struct err *err);
 /* Subvolumes were removed. Their space comes back within a minute; where little is left, at once.

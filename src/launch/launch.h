@@ -75,7 +75,7 @@ struct template
 	unsigned failures; /* boxes for the pool that failed since one was last claimed */
 	unsigned stuck;    /* boxes that were given up, and whose process has not ended */
 	uint64_t given_up; /* so far */
-	uint64_t hits, misses;
+	uint64_t hits, missed[MISS_COUNT];
 };
 
 enum box_state { BOX_BUILDING, BOX_READY, BOX_CLAIMED, BOX_DYING };

@@ -16,14 +16,9 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-int mounts_new(const char *type, const struct fs_option *options, size_t count, unsigned attrs,
-	       struct err *err)
+static int set_options(int fs, const char *type, const struct fs_option *options, size_t count,
+		       struct err *err)
 {
-	_close_ int fs = fsopen(type, FSOPEN_CLOEXEC);
-	int fd;
-
-	if (fs < 0)
-		return err_sys(err, errno, "file system %s", type);
 	for (size_t i = 0; i < count; i++) {
 		const struct fs_option *o = &options[i];
 		unsigned cmd = o->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
@@ -32,10 +27,38 @@ int mounts_new(const char *type, const struct fs_option *options, size_t count, 
 			return err_sys(err, errno, "%s option %s=%s", type, o->key,
 				       o->value ? o->value : "");
 	}
+	return 0;
+}
+
+int mounts_new(const char *type, const struct fs_option *options, size_t count, unsigned attrs,
+	       struct err *err)
+{
+	_close_ int fs = fsopen(type, FSOPEN_CLOEXEC);
+	int fd;
+
+	if (fs < 0)
+		return err_sys(err, errno, "file system %s", type);
+	fd = set_options(fs, type, options, count, err);
+	if (fd < 0)
+		return fd;
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return err_sys(err, errno, "make %s", type);
 	fd = fsmount(fs, FSMOUNT_CLOEXEC, attrs);
 	return fd < 0 ? err_sys(err, errno, "mount %s", type) : fd;
+}
+
+int mounts_change(int dir_fd, const char *path, const struct fs_option *options, size_t count,
+		  struct err *err)
+{
+	_close_ int fs = fspick(dir_fd, path, FSPICK_CLOEXEC);
+	int r;
+
+	if (fs < 0)
+		return err_sys(err, errno, "file system of %s", path);
+	r = set_options(fs, path, options, count, err);
+	if (r == 0 && fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+		r = err_sys(err, errno, "change the file system of %s", path);
+	return r;
 }
 
 int mounts_attach(int mount_fd, const char *path, struct err *err)

@@ -27,5 +27,9 @@ int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err);
 /* A directory that was opened in another mount namespace, found again in the caller's. It must be
  * the very same directory. */
 int mounts_reopen(int dir_fd, struct err *err);
+/* Gives the file system of the mount at path other options. It may be in another mount namespace.
+ */
+int mounts_change(int dir_fd, const char *path, const struct fs_option *options, size_t count,
+		  struct err *err);
 /* Makes the working directory, which must be a mount, the root and drops the old one. */
 int mounts_pivot(struct err *err);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "launch/launch.h"
 #include "launch/sysdirs.h"
 #include "launch/zygote.h"
@@ -10,18 +11,39 @@
 #define BUILDING_MAX POOLSIZE_BUILDERS
 #define FAILURES_MAX 5 /* without a claim that worked, then only claims try */
 
-/* What was fixed when the box was built; the rest can be changed by its cgroup. */
+/* What was fixed when the box was built; the rest can be changed, see fit(). */
 static bool serves(const struct box *b, const struct limits *want)
 {
-	const struct limits *have = &b->plan.limits;
+	return b->plan.limits.nofile == want->nofile;
+}
 
-	return have->disk_bytes == want->disk_bytes && have->inodes == want->inodes &&
-	       have->nofile == want->nofile;
+/* Makes what a waiting box may use larger or smaller. Nothing of it is in use yet. */
+static int fit(struct launch *l, struct box *b, const struct limits *want, struct err *err)
+{
+	const struct limits *have = &b->plan.limits;
+	bool is_other = have->disk_bytes != want->disk_bytes || have->inodes != want->inodes;
+	uint64_t began = clock_now_ns();
+	int r;
+
+	if (memcmp(have, want, sizeof(*want)) == 0)
+		return 0;
+	r = cgroup_ops_of(b->cell.cgroup)->limit(b->cell.cgroup, want, err);
+	if (r == 0 && have->disk_bytes != want->disk_bytes)
+		r = room_resize(l, b, want->disk_bytes, err);
+	/* In front of a room it depends on the memory, too. */
+	if (r == 0 && (is_other || b->has_room))
+		r = box_resize_disk(l->proc_fd, b->pid, want, b->has_room, err);
+	if (r < 0)
+		return r;
+	b->plan.limits = *want;
+	b->step_ns[STEP_LIMITS] = clock_now_ns() - began;
+	return 0;
 }
 
 struct box *pool_take(struct launch *l, struct template *t, const struct limits *limits)
 {
 	struct box *found = NULL;
+	struct err err = { 0 };
 
 	poolsize_claimed(&t->size, clock_now_ms());
 	LIST_FOREACH (&t->ready, b, struct box, pool_link) {
@@ -29,23 +51,17 @@ struct box *pool_take(struct launch *l, struct template *t, const struct limits 
 			found = b;
 	}
 	if (!found) {
-		t->misses++;
+		t->missed[t->ready_count > 0 ? MISS_LIMITS : MISS_EMPTY]++;
 		return NULL;
 	}
 	pool_remove(found);
 	found->state = BOX_CLAIMED;
-	if (memcmp(&found->plan.limits, limits, sizeof(*limits)) != 0) {
-		uint64_t began = clock_now_ns();
-
-		if (cgroup_ops_of(found->cell.cgroup)->limit(found->cell.cgroup, limits, NULL) <
-		    0) {
-			t->claimed_count++; /* boxes_destroy() takes it off again */
-			boxes_destroy(l, found);
-			t->misses++;
-			return NULL;
-		}
-		found->plan.limits = *limits;
-		found->step_ns[STEP_LIMITS] = clock_now_ns() - began;
+	if (fit(l, found, limits, &err) < 0) {
+		log_warn("launch", "a waiting box is not used: %s", err.text);
+		t->claimed_count++; /* boxes_destroy() takes it off again */
+		boxes_destroy(l, found);
+		t->missed[MISS_FAILED]++;
+		return NULL;
 	}
 	t->hits++;
 	return found;

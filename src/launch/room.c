@@ -212,6 +212,15 @@ int room_renew(struct launch *l, struct box *b, struct err *err)
 	return r < 0 ? r : room_make(l, b, err);
 }
 
+int room_resize(const struct launch *l, const struct box *b, uint64_t bytes, struct err *err)
+{
+	_close_ int dir = b->has_room ? room_open(l, b, err) : -1;
+
+	if (!b->has_room)
+		return 0;
+	return dir < 0 ? dir : btrfs_limit_subvolume(dir, bytes, err);
+}
+
 void room_drop(struct launch *l, struct box *b)
 {
 	b->room_fd = fd_close(b->room_fd);

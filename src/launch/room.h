@@ -32,6 +32,8 @@ void rooms_close(struct launch *l);
 int room_make(struct launch *l, struct box *b, struct err *err);
 /* The same once more: whoever was to build the box has left something in the first. */
 int room_renew(struct launch *l, struct box *b, struct err *err);
+/* Another limit for it, if the box has one. */
+int room_resize(const struct launch *l, const struct box *b, uint64_t bytes, struct err *err);
 /* The box has ended. */
 void room_drop(struct launch *l, struct box *b);
 /* Has rooms removed whose boxes have ended: many at once, or when there is calm. True when a job

@@ -239,7 +239,9 @@ static int on_claim(struct launch *l, struct request *q, struct err *err)
 		return r;
 	l->claims++;
 	l->busy_ms = clock_now_ms();
-	if (!(spec.flags & LAUNCH_COLD) && !claim.disk)
+	if (claim.disk)
+		t->missed[MISS_OWN_FILES]++;
+	else if (!(spec.flags & LAUNCH_COLD))
 		b = pool_take(l, t, &spec.limits);
 	if (!b)
 		r = builds_check(l, err);

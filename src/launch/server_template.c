@@ -203,13 +203,19 @@ int server_on_pool_state(struct launch *l, struct request *q, struct err *err)
 
 	if (!t)
 		return err_result(err, EPROTO);
-	s = (struct pool_state){
-		t->ready_count,   t->building_count,
-		t->claimed_count, t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
-		t->hits,          t->misses,
-		t->size.make_us,  t->given_up,
-		t->stuck,         ""
-	};
+	s = (struct pool_state){ t->ready_count,
+				 t->building_count,
+				 t->claimed_count,
+				 t->size.max ? poolsize_target(&t->size, clock_now_ms()) : 0,
+				 t->hits,
+				 t->missed[MISS_EMPTY] + t->missed[MISS_LIMITS] +
+					 t->missed[MISS_FAILED],
+				 t->size.make_us,
+				 t->given_up,
+				 t->stuck,
+				 "",
+				 { 0 } };
+	memcpy(s.missed, t->missed, sizeof(s.missed));
 	memcpy(s.why, t->why, sizeof(s.why));
 	if (l->builds.state.uncounted > 0)
 		(void)str_copy(s.why, sizeof(s.why), "file locks are not counted at present");

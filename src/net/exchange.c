@@ -407,7 +407,7 @@ static void http_tick(struct conn *c, uint64_t now_ms)
 	uint64_t waited = now_ms - c->since_ms;
 
 	/* Not when the answer ends: whoever gave it has what is there in his hands still. */
-	if (!r->active && arena_used(r->arena) > ARENA_KEEP)
+	if (!r->active && arena_used(r->arena) > 0)
 		arena_reset(r->arena);
 	if (!r->active && http1_is_idle(r->parser)) {
 		if (waited >= limits->idle_ms && conn_pending(c) == 0)

@@ -518,6 +518,8 @@ long launch_put_pool_state(void *data, size_t cap, uint32_t id, const struct poo
 	wr_u64(&w, s->given_up);
 	wr_u32(&w, s->stuck);
 	wr_str(&w, s->why);
+	for (int i = 0; i < MISS_COUNT; i++)
+		wr_u64(&w, s->missed[i]);
 	return wire_finish(&w);
 }
 
@@ -537,6 +539,8 @@ int launch_get_pool_state(struct rd *r, struct pool_state *ret)
 	s.given_up = rd_u64(r);
 	s.stuck = rd_u32(r);
 	why = rd_str(r);
+	for (int i = 0; i < MISS_COUNT; i++)
+		s.missed[i] = rd_u64(r);
 	n = rd_end(r);
 	if (n == 0)
 		n = str_copy(s.why, sizeof(s.why), why);

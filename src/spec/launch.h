@@ -227,6 +227,15 @@ struct box_usage {
 	uint32_t pids;
 };
 
+/* Why a claim was not served by a box that waits. */
+enum pool_miss {
+	MISS_EMPTY,     /* none waited */
+	MISS_LIMITS,    /* those that waited cannot be given the limits that were asked for */
+	MISS_FAILED,    /* one could, and the kernel refused */
+	MISS_OWN_FILES, /* a snapshot's files or volumes, which nothing waits with: not a miss */
+	MISS_COUNT
+};
+
 struct pool_state {
 	uint32_t ready, building, claimed, target;
 	uint64_t hits, misses;
@@ -236,6 +245,7 @@ struct pool_state {
 	/* Why no box can be built at present, or what they should have preloaded is not there; "":
 	 * all is well. */
 	char why[WHY_MAX + 1];
+	uint64_t missed[MISS_COUNT]; /* by reason */
 };
 
 /* How the building of boxes goes, of all templates together. */

@@ -279,27 +279,46 @@ static void many_boxes_can_be_destroyed_at_once(void **state)
 	}
 }
 
-static void what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold(void **state)
+/* A waiting box becomes larger or smaller; what cannot be changed makes the claim cold, and is
+ * told.
+ */
+static void a_waiting_box_gets_the_disk_that_is_asked_for(void **state)
 {
+	static const char size[] = "df -k --output=size,itotal /tmp | tail -1 | xargs";
 	struct rig *r = *state;
 	struct pool_spec pool = { POOLED, 2, 2, 1000, 0 };
-	struct launch_spec other = { .template_id = POOLED, .limits = { .disk_bytes = 8u << 20 } };
-	struct launch_spec memory = { .template_id = POOLED,
-				      .limits = { .memory_bytes = 512u << 20,
-						  .disk_bytes = 128u << 20 } };
+	struct launch_spec small = { .template_id = POOLED,
+				     .limits = { .disk_bytes = 8u << 20, .inodes = 512 } };
+	struct launch_spec large = { .template_id = POOLED,
+				     .limits = { .memory_bytes = 1u << 30,
+						 .disk_bytes = 512u << 20 } };
+	struct launch_spec files = { .template_id = POOLED, .limits = { .nofile = 100 } };
+	struct pool_state s = { 0 }, before = { 0 };
 	struct held h;
 
 	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
+	assert_int_equal(launcher_pool_state_sync(r->launcher, POOLED, &before, &r->err), 0);
 	wait_for_pool(r, POOLED, 2);
-	claim_with(r, &other, &h);
-	assert_false(h.box.flags & BOX_WARM);
-	assert_int_equal(h.box.limits.disk_bytes, 8u << 20);
-	expect(r, &h, "df -k --output=size /tmp | tail -1 | tr -d ' '", "8192\n");
-	release(r, &h, NULL);
-	claim_with(r, &memory, &h);
+	claim_with(r, &small, &h);
 	assert_true(h.box.flags & BOX_WARM);
-	assert_int_equal(h.box.limits.memory_bytes, 512u << 20);
+	assert_int_equal(h.box.limits.disk_bytes, 8u << 20);
+	expect(r, &h, size, "8192 512\n");
+	expect(r, &h, "head -c 9M /dev/zero >/workspace/a 2>/dev/null || echo full", "full\n");
 	release(r, &h, NULL);
+	claim_with(r, &large, &h);
+	assert_true(h.box.flags & BOX_WARM);
+	assert_int_equal(h.box.limits.memory_bytes, 1u << 30);
+	expect(r, &h, size, "524288 65536\n");
+	release(r, &h, NULL);
+	wait_for_pool(r, POOLED, 2);
+	claim_with(r, &files, &h);
+	assert_false(h.box.flags & BOX_WARM);
+	release(r, &h, NULL);
+	assert_int_equal(launcher_pool_state_sync(r->launcher, POOLED, &s, &r->err), 0);
+	assert_int_equal(s.hits - before.hits, 2);
+	assert_int_equal(s.misses - before.misses, 1);
+	assert_int_equal(s.missed[MISS_LIMITS] - before.missed[MISS_LIMITS], 1);
+	assert_int_equal(s.missed[MISS_EMPTY], before.missed[MISS_EMPTY]);
 	assert_int_equal(
 		launcher_pool_sync(r->launcher, &(struct pool_spec){ POOLED, 0, 0, 0, 0 }, &r->err),
 		0);
@@ -539,7 +558,7 @@ int main(void)
 		cmocka_unit_test(a_pool_hands_out_waiting_boxes_and_refills),
 		cmocka_unit_test(a_burst_makes_the_pool_larger_and_the_next_is_served_from_it),
 		cmocka_unit_test(many_boxes_can_be_destroyed_at_once),
-		cmocka_unit_test(what_cannot_be_changed_on_a_waiting_box_makes_the_claim_cold),
+		cmocka_unit_test(a_waiting_box_gets_the_disk_that_is_asked_for),
 		cmocka_unit_test(a_paused_box_stands_still_and_goes_on),
 		cmocka_unit_test(a_paused_box_can_be_destroyed),
 		cmocka_unit_test(too_much_memory_ends_the_program_and_is_counted),

@@ -42,7 +42,9 @@ static const struct launch_box_info box_info_example = { BOX_ID,         "web-1"
 							 LIMITS_EXAMPLE, 1,       1 };
 static const struct launch_info info_example = { 1, 1,         CGROUP_V2, 6, CONTROLLER_CPUSET,
 						 1, "not ours" };
-static const struct pool_state state_example = { 1, 2, 3, 4, 5, UINT64_MAX, 7, 8, 9, "no x" };
+static const struct pool_state state_example = {
+	1, 2, 3, 4, 5, UINT64_MAX, 7, 8, 9, "no x", { 10, 11, UINT64_MAX, 13 }
+};
 static const struct build_state builds_example = { 1, 2, UINT64_MAX, 4, 5, "late" };
 static const struct box_usage usage_example = { 1, 2, UINT64_MAX, 4, 5 };
 

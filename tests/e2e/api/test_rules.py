@@ -155,7 +155,7 @@ def test_ids_in_paths_make_no_series(api):
 def test_the_pool_is_shown(api):
     value = api.get("/pool").must(200).json
     assert [sorted(item) for item in value["items"]] == \
-        [["building", "claimed", "givenUp", "hits", "misses", "problem", "ready", "stuck", "target", "template"]] * len(value["items"])
+        [["building", "claimed", "givenUp", "hits", "missed", "misses", "problem", "ready", "stuck", "target", "template"]] * len(value["items"])
     row = next(item for item in value["items"] if item["template"] == "python")
     assert row["target"] >= 2
     until(lambda: next(item for item in api.get("/pool").json["items"] if item["template"] == "python")["ready"] >= 1)

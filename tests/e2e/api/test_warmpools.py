@@ -125,7 +125,7 @@ def own(api):
     """Makes versions of a template, bash with a file."""
     made = []
 
-    def make(text):
+    def make(text, **fields):
         box = api.sandbox()
         box.run(f"mkdir -p /workspace/tool; echo {text} > /workspace/tool/a")
         taken = api.post(f"{box.path}/snapshots", {})
@@ -133,7 +133,7 @@ def own(api):
         if taken.status == 409:
             pytest.skip(taken.json["error"]["message"])
         ident = taken.must(201).json["id"]
-        made.append(api.post("/templates", {"name": "pooled", "snapshot": ident}).must(201).json["name"])
+        made.append(api.post("/templates", {"name": "pooled", "snapshot": ident, **fields}).must(201).json["name"])
         api.delete(f"/snapshots/{ident}").must(204)
         return made[-1]
 
@@ -164,8 +164,13 @@ def test_boxes_of_ones_own_template_wait_with_its_files(api, box, own, daemon):
     wait_ready(api, "mine", 1)
     # Other limits are set when it is taken.
     assert take(api, box, "pooled", resources={"memory": "300Mi"}) == ("warm", "first\n")
+    wait_ready(api, "mine", 1)
+    assert take(api, box, "pooled", resources={"disk": "16Mi"}) == ("warm", "first\n")
+    wait_ready(api, "mine", 1)
+    assert take(api, box, "pooled", resources={"memory": "1Gi", "disk": "400Mi"}) == ("warm", "first\n")
     status = wait_ready(api, "mine", 1)
-    assert status["hits"] == 2 and status["misses"] == 0 and status["hitRate"] == 1
+    assert status["hits"] == 4 and status["misses"] == 0 and status["hitRate"] == 1
+    assert status["missed"] == {"empty": 0, "limits": 0, "failed": 0, "ownFiles": 0}
     assert "pooled" in api.post("/warmpools", {"name": "more", "runtime": "pooled:1"}).error(409)
     assert "preload" in api.ask("PATCH", "/warmpools/mine", {"preloadPackages": ["json"]}).error(400, field="preloadPackages")
 
@@ -186,6 +191,18 @@ def test_boxes_of_ones_own_template_wait_with_its_files(api, box, own, daemon):
     wait_ready(api, "mine", 1)
     assert take(api, box, "pooled") == ("warm", "third\n")
     api.delete("/warmpools/mine").must(204)
+
+
+def test_boxes_of_a_template_that_names_a_disk_are_taken(api, box, own):
+    own("sized", resources={"disk": "300Mi", "memory": "700Mi"})
+    api.post("/warmpools", {"name": "sized", "runtime": "pooled", "minSize": 1, "maxSize": 1}).must(201)
+    before = wait_ready(api, "sized", 1)
+    for _ in range(2):
+        wait_ready(api, "sized", 1)
+        assert take(api, box, "pooled") == ("warm", "sized\n")
+    status = wait_ready(api, "sized", 1)
+    assert (status["hits"] - before["hits"], status["misses"] - before["misses"]) == (2, 0)
+    api.delete("/warmpools/sized").must(204)
 
 
 def test_a_pool_is_of_a_template_that_is_there(api):
