@@ -151,6 +151,11 @@ const struct output *exec_output(const struct execution *x)
 
 /* ---- waiting for the end ---- */
 
+bool execution_is_over(const struct execution *x)
+{
+	return x->state != EXECUTION_RUNNING && !x->is_held;
+}
+
 static void call_ended(struct exec_wait *w)
 {
 	struct execution *x = w->x;
@@ -187,7 +192,7 @@ struct exec_wait *exec_wait(struct execution *x, void (*ended)(void *user, struc
 	list_init(&w->soon.node);
 	list_push_back(&x->waits, &w->node);
 	x->n_waits++;
-	if (x->state != EXECUTION_RUNNING && x->all)
+	if (execution_is_over(x) && x->all)
 		later_post(x->all, &w->soon, run_ended);
 	return w;
 }
@@ -251,7 +256,7 @@ int exec_read(struct exec_reader *r, struct output_chunk *ret, uint64_t *ret_omi
 	*ret_omitted = 0;
 	execution_drain(x); /* not behind the look at the ring: that gives a chunk of it away */
 	if (!x->output || !output_read(x->output, r->at, ret, ret_omitted))
-		return x->state == EXECUTION_RUNNING || x->queue.len > 0 ? 0 : -ENODATA;
+		return !execution_is_over(x) || x->queue.len > 0 ? 0 : -ENODATA;
 	if (ret->len > EXEC_READ_MAX)
 		ret->len = EXEC_READ_MAX;
 	r->at = ret->seq + ret->len;
@@ -297,7 +302,7 @@ void execution_tell(struct execution *x)
 {
 	(void)exec_ref(x);
 	tell_readers(x);
-	while (x->state != EXECUTION_RUNNING && !list_is_empty(&x->waits)) {
+	while (execution_is_over(x) && !list_is_empty(&x->waits)) {
 		struct exec_wait *w = LIST_ENTRY(x->waits.next, struct exec_wait, node);
 
 		list_remove(&w->soon.node);

@@ -41,6 +41,7 @@ struct execution {
 	bool is_exiting;        /* it has ended, and we ask whether memory was why */
 	bool is_checking;       /* the store is asked whether it has been recorded before */
 	bool is_unkept;         /* its box was told to forget it, or never knew */
+	bool is_held;           /* it has ended, and who waits for that waits for the store */
 	bool is_without_output; /* it is too much for the store */
 	bool is_counted;        /* in its sandbox's usage */
 	struct list dirty;      /* in sandboxes.dirty_executions, or self-linked */
@@ -93,6 +94,8 @@ void execution_attach(struct execution *x, struct sandbox *sb); /* runs in it fr
 void execution_detach(struct execution *x);
 void execution_drop_all(struct list *executions); /* the registry goes */
 struct execution *execution_by_id(const struct sandbox *sb, const char *id);
+/* It has ended, and those who wait may know. */
+bool execution_is_over(const struct execution *x);
 /* Tells waiting and reading callers. */
 void execution_tell(struct execution *x);
 void execution_tell_later(struct execution *x); /* readers, in the next turn */

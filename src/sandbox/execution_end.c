@@ -46,6 +46,21 @@ static void count_end(struct execution *x)
 		metrics_observe(m, METRIC_EXECUTION_SECONDS, LABELS(), (double)x->wall_us / 1e6);
 }
 
+/* The store is behind. Who waits for the end of one before he begins the next is made to wait for
+ * the store that way, and is not refused. */
+static bool must_wait(const struct sandbox *sb, enum execution_state state)
+{
+	return state == EXECUTION_EXITED && sb->n_unrecorded > SANDBOX_UNRECORDED_MAX;
+}
+
+static void release(struct execution *x)
+{
+	if (!x->is_held)
+		return;
+	x->is_held = false;
+	execution_tell(x);
+}
+
 void execution_finish(struct execution *x, enum execution_state state)
 {
 	struct sandbox *sb = x->sb;
@@ -68,6 +83,7 @@ void execution_finish(struct execution *x, enum execution_state state)
 	if (sb) {
 		sb->n_running--;
 		sb->n_unrecorded++;
+		x->is_held = must_wait(sb, state);
 		sandbox_touch(sb);
 		reaper_note(sb);
 	}
@@ -212,6 +228,7 @@ static void recorded(struct execution *x)
 	}
 	if (x->output && output_is_persistent(x->output))
 		(void)unlinkat(x->all->settings.spool_fd, x->id, 0);
+	release(x);
 	execution_detach(x);
 }
 
@@ -227,11 +244,14 @@ static void refused(struct execution *x, int r)
 		x->is_without_output = true;
 		x->flags |= EXECUTION_TRUNCATED;
 	}
-	if (x->sb)
-		x->sb->store_error = -r;
 	if (list_is_empty(&x->dirty))
 		list_push_back(&x->all->dirty_executions, &x->dirty);
 	tick_need(x->all);
+	if (r == -EAGAIN)
+		return; /* it is behind, no more */
+	if (x->sb)
+		x->sb->store_error = -r;
+	release(x);
 }
 
 static void on_end_written(void *user, int r)
@@ -242,6 +262,8 @@ static void on_end_written(void *user, int r)
 		exec_unref(w->x);
 		return;
 	}
+	if (r == 0 && w->x->sb)
+		w->x->sb->store_error = 0;
 	if (r < 0)
 		refused(w->x, r);
 	else

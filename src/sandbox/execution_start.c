@@ -234,9 +234,9 @@ static int check_room(const struct sandbox *sb, const struct exec_request *req, 
 	if (sb->n_running >= SANDBOX_EXECUTIONS_MAX)
 		return err_set(err, EAGAIN, "%u executions run in this sandbox, the limit",
 			       SANDBOX_EXECUTIONS_MAX);
-	if (sb->n_unrecorded >= SANDBOX_UNRECORDED_MAX)
-		return err_set(err, EAGAIN, "the store has not taken %u ended executions: %s",
-			       SANDBOX_UNRECORDED_MAX,
+	if (sb->n_unrecorded >= (sb->store_error ? SANDBOX_UNRECORDED_MAX : SANDBOX_BEHIND_MAX))
+		return err_set(err, EAGAIN, "the store has not taken %zu ended executions: %s",
+			       sb->n_unrecorded,
 			       sb->store_error ? strerror(sb->store_error) : "it is slow");
 	return 0;
 }

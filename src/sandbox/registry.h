@@ -39,7 +39,10 @@ struct span;
 #define SANDBOX_TEXT_MAX 239        /* bytes of a reason */
 #define SANDBOX_WAITERS_MAX 1024u   /* callers that share one change of one sandbox */
 #define SANDBOX_EXECUTIONS_MAX 128u /* running at once in one sandbox */
-#define SANDBOX_UNRECORDED_MAX 64u  /* ended ones of a sandbox that the store has not taken */
+/* Ended ones of a sandbox that the store has not taken. Beyond them no other is begun if it refuses
+ * them; if it is only slow, those who wait for an end are told of it when the store has it. */
+#define SANDBOX_UNRECORDED_MAX 64u
+#define SANDBOX_BEHIND_MAX (SANDBOX_UNRECORDED_MAX + SANDBOX_EXECUTIONS_MAX) /* slow or not */
 #define SANDBOX_FILE_OPS_MAX 32u    /* at once in one sandbox */
 #define SANDBOX_FILE_WAITS_MAX 256u /* operations that wait for others to end */
 #define SANDBOX_WATCHES_MAX 24u     /* of those at once, what has no end of its own */
@@ -225,7 +228,9 @@ struct sandbox {
 	size_t n_waits[WAIT_COUNT];
 	struct list dirty; /* in sandboxes.dirty, or self-linked */
 	uint64_t write_seq;
-	int store_error; /* positive errno of the last failed write of it or of its executions */
+	/* Positive errno of the last failed write of it or of its executions; 0: one of those has
+	 * been written since. */
+	int store_error;
 
 	struct guest_client *guest; /* owned; NULL: no connection */
 	struct loop_io *io;         /* owned */

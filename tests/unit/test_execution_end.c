@@ -157,6 +157,121 @@ static void ends_that_the_store_does_not_take_are_kept_and_written_when_it_heals
 	rig_close(&rig);
 }
 
+static void on_readable(void *user)
+{
+	++*(int *)user;
+}
+
+/* One at a time, by a wait or a reader: the store's slowness becomes the caller's. */
+static void a_caller_who_waits_is_held_by_a_slow_store_and_not_refused(void **state)
+{
+	struct exec_request req = { .command = "x" };
+	struct exec_told t[SANDBOX_UNRECORDED_MAX + 2] = { 0 };
+	struct exec_reader *reader;
+	struct output_chunk chunk;
+	struct sandbox_rig rig;
+	struct fake_box *box;
+	struct sandbox *sb;
+	uint64_t omitted;
+	int calls = 0;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	box = rig_box(&rig, sb->id);
+	rig.faults.is_held = true;
+	for (unsigned i = 0; i < SANDBOX_UNRECORDED_MAX + 2; i++) {
+		uint32_t id = rig_exec(&rig, sb, &req, &t[i]);
+
+		assert_non_null(exec_wait(t[i].x, rig_exec_ended, &t[i]));
+		rig_say_exit(box, id, 0, 0);
+		rig_run(&rig);
+		assert_int_equal(t[i].ends, i < SANDBOX_UNRECORDED_MAX);
+	}
+	reader = exec_reader_open(t[SANDBOX_UNRECORDED_MAX].x, 0, on_readable, &calls);
+	assert_non_null(reader);
+	rig_run(&rig);
+	assert_int_equal(exec_read(reader, &chunk, &omitted), 0);
+	calls = 0;
+	rig.faults.is_held = false;
+	rig_run(&rig);
+	assert_true(calls > 0);
+	assert_int_equal(exec_read(reader, &chunk, &omitted), -ENODATA);
+	exec_reader_close(reader);
+	assert_int_equal(sb->n_unrecorded, 0);
+	for (unsigned i = 0; i < SANDBOX_UNRECORDED_MAX + 2; i++) {
+		assert_int_equal(t[i].ends, 1);
+		exec_told_done(&t[i]);
+	}
+	rig_close(&rig);
+}
+
+/* Background ones and callers that do not wait: they are not held, so there is an end to it. */
+static void more_than_can_wait_for_a_slow_store_are_refused(void **state)
+{
+	struct exec_request req = { .command = "x" };
+	struct exec_told t = { 0 };
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	rig.faults.is_held = true;
+	for (unsigned i = 0; i < SANDBOX_BEHIND_MAX; i++) {
+		uint32_t id = rig_exec(&rig, sb, &req, &t);
+
+		exec_told_done(&t);
+		rig_say_exit(rig_box(&rig, sb->id), id, 0, 0);
+		rig_run(&rig);
+	}
+	exec_start(sb, &req, rig_exec_told, &t);
+	rig_run(&rig);
+	assert_int_equal(t.err.code, EAGAIN);
+	assert_non_null(strstr(t.err.text, "it is slow"));
+	rig.faults.is_held = false;
+	rig_run(&rig);
+	assert_int_equal(sb->n_unrecorded, 0);
+	rig_close(&rig);
+}
+
+/* What it refuses is told to who waits, who would wait for nothing. */
+static void one_that_is_held_is_told_when_the_store_fails(void **state)
+{
+	struct exec_request req = { .command = "x" };
+	struct exec_told t = { 0 };
+	struct sandbox_rig rig;
+	struct sandbox *sb;
+
+	(void)state;
+	rig_open(&rig);
+	sb = rig_create(&rig, "");
+	rig.faults.is_held = true;
+	for (unsigned i = 0; i <= SANDBOX_UNRECORDED_MAX; i++) {
+		uint32_t id;
+
+		if (t.x)
+			exec_told_done(&t);
+		if (i == SANDBOX_UNRECORDED_MAX) {
+			rig.faults.fail_in = 1;
+			rig.faults.fail_with = ENOSPC;
+		}
+		id = rig_exec(&rig, sb, &req, &t);
+		assert_non_null(exec_wait(t.x, rig_exec_ended, &t));
+		rig_say_exit(rig_box(&rig, sb->id), id, 0, 0);
+		rig_run(&rig);
+	}
+	assert_int_equal(t.ends, 0);
+	rig.faults.is_held = false;
+	rig_run(&rig);
+	assert_int_equal(t.ends, 1);
+	assert_int_equal(sb->n_unrecorded, 1);
+	rig_tick(&rig, 1);
+	assert_int_equal(sb->n_unrecorded, 0);
+	exec_told_done(&t);
+	rig_close(&rig);
+}
+
 static void waiting_for_one_that_has_ended_is_answered_in_the_next_turn(void **state)
 {
 	struct exec_request req = { .command = "x" };
@@ -415,6 +530,9 @@ int main(void)
 		cmocka_unit_test(those_in_a_sandbox_that_ends_are_interrupted_and_recorded),
 		cmocka_unit_test(
 			ends_that_the_store_does_not_take_are_kept_and_written_when_it_heals),
+		cmocka_unit_test(a_caller_who_waits_is_held_by_a_slow_store_and_not_refused),
+		cmocka_unit_test(more_than_can_wait_for_a_slow_store_are_refused),
+		cmocka_unit_test(one_that_is_held_is_told_when_the_store_fails),
 		cmocka_unit_test(waiting_for_one_that_has_ended_is_answered_in_the_next_turn),
 		cmocka_unit_test(input_is_taken_whole_or_not_at_all_within_its_limits),
 		cmocka_unit_test(signals_sizes_and_cancels_reach_the_box_while_it_runs),
