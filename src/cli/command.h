@@ -179,8 +179,8 @@ extern const struct opt template_build_opts[], template_create_opts[], snapshot_
 	fork_opts[], volume_create_opts[], webhook_create_opts[], webhook_set_opts[],
 	pool_create_opts[], pool_set_opts[];
 extern const struct opt exec_opts[], run_code_opts[], sandbox_create_opts[], sandbox_ls_opts[],
-	sandbox_rm_opts[], sandbox_extend_opts[], package_install_opts[], shell_opts[], find_opts[],
-	grep_opts[], logs_opts[], top_opts[], kill_opts[], key_create_opts[], events_opts[],
-	usage_opts[], audit_verify_opts[], user_create_opts[], user_set_opts[], user_create_opts[],
-	user_set_opts[], config_show_opts[], doctor_opts[], bench_opts[], version_opts[],
-	help_opts[];
+	sandbox_rm_opts[], sandbox_stop_opts[], sandbox_extend_opts[], package_install_opts[],
+	shell_opts[], find_opts[], grep_opts[], logs_opts[], top_opts[], kill_opts[],
+	key_create_opts[], events_opts[], usage_opts[], audit_verify_opts[], user_create_opts[],
+	user_set_opts[], user_create_opts[], user_set_opts[], config_show_opts[], doctor_opts[],
+	bench_opts[], version_opts[], help_opts[];

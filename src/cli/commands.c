@@ -112,7 +112,7 @@ const struct command commands[] = {
 		.run = cmd_sandbox_resume,
 	},
 	PLAIN("sandbox stop", "ID...", "End the boxes of sandboxes, and keep their files",
-	      client_opts, cmd_sandbox_stop),
+	      sandbox_stop_opts, cmd_sandbox_stop),
 	PLAIN("sandbox start", "ID...", "Give stopped sandboxes boxes again", client_opts,
 	      cmd_sandbox_start),
 	{

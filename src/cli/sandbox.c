@@ -63,17 +63,35 @@ static int extend_each(struct client *c, void *args, int n, char **ids, struct e
 	return jw_end(&w) < 0 ? -ENOMEM : act_on_each(&act, n, ids);
 }
 
+const struct opt sandbox_stop_opts[] = {
+	{ .name = "all",
+	  .letter = 'a',
+	  .type = OPT_FLAG,
+	  .help = "every running or paused one that the key reaches, as before a reboot",
+	  .offset = AT(all) },
+	CLIENT_OPTS(struct act_args, client),
+	{ 0 },
+};
+
+static int check_all(const struct act_args *a, int n, struct err *err)
+{
+	if (a->all && n > 0)
+		return err_set(err, EINVAL, "--all and ids exclude each other");
+	if (!a->all && n == 0)
+		return err_set(err, EINVAL, "wants ID... or --all");
+	return 0;
+}
+
 static int rm(struct client *c, void *args, int n, char **ids, struct err *err)
 {
 	struct act act = { "DELETE", "sandboxes/%", c, NULL, 0, NULL };
 	const struct act_args *a = args;
+	int r = check_all(a, n, err);
 
-	if (a->all && n > 0)
-		return err_set(err, EINVAL, "--all and ids exclude each other");
+	if (r < 0)
+		return r;
 	if (a->all && !a->yes)
 		return err_set(err, EINVAL, "--all removes every sandbox: say --yes too");
-	if (!a->all && n == 0)
-		return err_set(err, EINVAL, "wants ID... or --all");
 	return a->all ? act_on_all(&act, "/api/v1/sandboxes") : act_on_each(&act, n, ids);
 }
 
@@ -98,10 +116,13 @@ static int resume_each(struct client *c, void *args, int n, char **ids, struct e
 static int stop_each(struct client *c, void *args, int n, char **ids, struct err *err)
 {
 	struct act act = { "POST", "sandboxes/%/stop", c, NULL, 0, NULL };
+	const struct act_args *a = args;
+	int r = check_all(a, n, err);
 
-	(void)args;
-	(void)err;
-	return act_on_each(&act, n, ids);
+	if (r < 0)
+		return r;
+	return a->all ? act_on_all(&act, "/api/v1/sandboxes?status=running,paused")
+		      : act_on_each(&act, n, ids);
 }
 
 static int start_each(struct client *c, void *args, int n, char **ids, struct err *err)
@@ -147,7 +168,7 @@ int cmd_sandbox_resume(const struct command *cmd, int argc, char **argv)
 int cmd_sandbox_stop(const struct command *cmd, int argc, char **argv)
 {
 	struct act_args args = { 0 };
-	struct client_task task = { &args, &args.client, 1, IDS_MAX, stop_each };
+	struct client_task task = { &args, &args.client, 0, IDS_MAX, stop_each };
 
 	return client_run(cmd, argc, argv, &task);
 }

@@ -19,6 +19,19 @@ def test_a_snapshot_is_made_listed_and_removed(cli):
     cli.must("sandbox", "rm", box, *forks)
 
 
+def test_all_that_run_are_stopped_at_once(cli):
+    boxes = [cli.must("sandbox", "create", "--template", "bash").strip() for _ in range(3)]
+    cli.must("sandbox", "stop", boxes[0])
+    cli.must("sandbox", "pause", boxes[1])
+    assert "exclude" in cli.run("sandbox", "stop", "--all", boxes[2]).stderr
+    assert "--all" in cli.run("sandbox", "stop").stderr
+    stopped = cli.must("sandbox", "stop", "--all").split()
+    assert boxes[1] in stopped and boxes[2] in stopped and boxes[0] not in stopped
+    for box in boxes:
+        assert '"suspended"' in cli.must("sandbox", "inspect", "--json", box)
+    cli.must("sandbox", "rm", *boxes)
+
+
 def test_a_pool_is_made_changed_and_removed(cli):
     cli.must("pool", "create", "cli-pool", "--template", "bash", "--min", "1", "--max", "2")
     assert "cli-pool" in cli.must("pool", "ls")
