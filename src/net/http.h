@@ -171,5 +171,5 @@ size_t http_pending(const struct http_request *r);
 void http_on_drain(struct http_request *r, size_t low_water,
 		   void (*drained)(void *user, struct http_request *r), void *user);
 void http_end(struct http_request *r);
-void http_abort(struct http_request *r); /* resets the connection: the answer is incomplete */
+void http_abort(struct http_request *r);  /* resets the connection: the answer is incomplete */
 const char *http_status_text(int status); /* "Not Found"; "Unknown" */
