@@ -1,5 +1,6 @@
-/* Ids of builds as E2B's clients want them: UUIDs. Ours have 20 characters of 36, which is less than
- * the 122 bits that a UUID leaves free, so that each stands for the other and nothing is kept. */
+/* Ids of builds as E2B's clients want them: UUIDs. Ours have 20 characters of 36, which is less
+ * than the 122 bits that a UUID leaves free, so that each stands for the other and nothing is kept.
+ */
 #pragma once
 
 #include <stdbool.h>
