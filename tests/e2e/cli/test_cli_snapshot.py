@@ -23,8 +23,8 @@ def test_all_that_run_are_stopped_at_once(cli):
     boxes = [cli.must("sandbox", "create", "--template", "bash").strip() for _ in range(3)]
     cli.must("sandbox", "stop", boxes[0])
     cli.must("sandbox", "pause", boxes[1])
-    assert "exclude" in cli.run("sandbox", "stop", "--all", boxes[2]).stderr
-    assert "--all" in cli.run("sandbox", "stop").stderr
+    assert b"exclude" in cli.run("sandbox", "stop", "--all", boxes[2]).stderr
+    assert b"--all" in cli.run("sandbox", "stop").stderr
     stopped = cli.must("sandbox", "stop", "--all").split()
     assert boxes[1] in stopped and boxes[2] in stopped and boxes[0] not in stopped
     for box in boxes:
