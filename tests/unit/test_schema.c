@@ -63,7 +63,7 @@ static void a_body_is_described_with_the_bounds_that_are_checked(void **state)
 		"\"on\":{\"type\":\"boolean\"},\"kind\":{\"type\":\"string\",\"enum\":[\"a\",\"b\"]"
 		"},"
 		"\"time\":{\"type\":[\"number\",\"string\"],\"minimum\":0.0,\"maximum\":1.5,"
-		"\"pattern\":\"^[0-9]+(\\\\.[0-9]+)?(ms|s|m|h)?$\"},"
+		"\"pattern\":\"^[0-9]+(\\\\.[0-9]+)?(ms|s|m|h|d)?$\"},"
 		"\"pairs\":{\"type\":\"object\",\"maxProperties\":3,"
 		"\"additionalProperties\":{\"type\":\"string\",\"maxLength\":4}},"
 		"\"items\":{\"type\":\"array\",\"maxItems\":64,\"items\":{\"type\":\"object\","
