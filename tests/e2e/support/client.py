@@ -56,7 +56,7 @@ class Event:
 
 
 class Events:
-    """An open stream of server-sent events; ends with StopIteration when the server ends it."""
+    """An open stream of server-sent events; ends with StopIteration when the server ends it, also by a reset."""
 
     def __init__(self, connection, response):
         self.connection, self.response = connection, response
@@ -68,7 +68,10 @@ class Events:
     def __next__(self):
         name, ident, data = None, None, []
         while True:
-            line = self.response.readline()
+            try:
+                line = self.response.readline()
+            except ConnectionResetError:
+                line = b""
             if not line:
                 raise StopIteration
             line = line.decode().rstrip("\n")

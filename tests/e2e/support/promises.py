@@ -134,7 +134,8 @@ METHODS = {
     "file:read": {"resources/read", "resources/directory/read", "skills/list", "skills/get"},
 }
 TOOLS = {
-    "exec": {"exec", "run_code", "process_start", "process_output", "process_input", "process_kill", "process_list"},
+    "exec": {"exec", "run_code", "process_start", "process_output", "process_input", "process_kill", "process_list",
+             "install_packages"},
     "file:read": {"read_file", "list_dir", "search_files", "download_url", "get_skill"},
     "file:write": {"write_file", "upload_url", "install_skill"},
     "file:read file:write": {"edit_file"},
