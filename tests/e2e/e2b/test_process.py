@@ -228,7 +228,7 @@ def test_a_stream_of_input_for_nobody_or_of_nothing_is_refused(envd):
     cat.wait()
 
 
-def test_a_client_that_wants_a_gateway_for_mcp_is_told_by_its_own_first_command(api):
+def test_a_client_that_wants_a_gateway_for_mcp_is_told_by_its_own_first_command(api, needs_root):
     """They make the sandbox, start the program in it, and kill the sandbox when that fails."""
     envd = open_envd(api, "mcp-gateway", mcp={"browserbase": {"apiKey": "x"}})
     done = start(envd, "mcp-gateway --config '{}'", user="root").wait()
