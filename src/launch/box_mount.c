@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "launch/box.h"
 #include "launch/box_layers.h"
-#include "launch/box_view.h"
 #include "launch/mounts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -34,7 +33,6 @@ static const struct {
 #define ROOM DISK "/room"
 #define RUN DISK "/run"
 #define NOTHING BOX_NOTHING
-#define EMPTY "holt/none" /* in the new root */
 #define PLACE_MAX 64
 
 /* World-readable files of /proc that tell about the machine, or count what all on it do, and that
@@ -43,22 +41,21 @@ static const struct {
 static const char *const masked_files[] = {
 	"proc/cmdline",   "proc/config.gz", "proc/kallsyms",   "proc/keys",      "proc/key-users",
 	"proc/locks",     "proc/modules",   "proc/interrupts", "proc/diskstats", "proc/partitions",
-	"proc/buddyinfo", "proc/mdstat",    "proc/schedstat",  "proc/softirqs",  "proc/swaps",
-	"proc/vmstat",    "proc/zoneinfo",
+	"proc/buddyinfo", "proc/cgroups",   "proc/mdstat",     "proc/schedstat", "proc/softirqs",
+	"proc/swaps",     "proc/vmstat",    "proc/zoneinfo",
 };
 static const char *const masked_dirs[] = { "proc/acpi", "proc/bus",      "proc/driver", "proc/fs",
 					   "proc/irq",  "proc/pressure", "proc/scsi" };
-/* What programs do need of such files, the same in all boxes. */
-static const struct {
-	const char *path, *with;
-} replaced_files[] = {
-	{ "proc/cgroups", "holt/proc/cgroups" },
-	{ "proc/loadavg", "holt/proc/loadavg" },
-};
-/* In a tree that is read-only already. */
+/* In a tree that is read-only already. boot_id: one name for all boxes of this machine until it
+ * boots again. */
 static const char *const masked_settings[] = {
-	"proc/sys/fs/aio-nr",   "proc/sys/fs/dentry-state", "proc/sys/fs/file-nr",
-	"proc/sys/fs/inode-nr", "proc/sys/fs/inode-state",  "proc/sys/kernel/pty/nr",
+	"proc/sys/fs/aio-nr",
+	"proc/sys/fs/dentry-state",
+	"proc/sys/fs/file-nr",
+	"proc/sys/fs/inode-nr",
+	"proc/sys/fs/inode-state",
+	"proc/sys/kernel/pty/nr",
+	"proc/sys/kernel/random/boot_id",
 };
 static const char *const masked_setting_dirs[] = { "proc/sys/fs/quota" };
 
@@ -244,9 +241,8 @@ static int make_upper(const struct box_plan *plan, struct err *err)
 /* Who puts something else where a mount is to be would have it elsewhere. */
 static int check_places(const struct box_plan *plan, struct err *err)
 {
-	static const char *const dirs[] = { "dev",  "holt",      "holt/none", "holt/proc",
-					    "home", "home/user", "proc",      "sys",
-					    "tmp",  "workspace" };
+	static const char *const dirs[] = { "dev", "home", "home/user", "proc",
+					    "sys", "tmp",  "workspace" };
 	struct stat st;
 
 	for (size_t i = 0; i < COUNT(dirs) && plan->n_layers > 0; i++)
@@ -430,7 +426,7 @@ static int protect_sysctl(struct err *err)
 		r = mounts_attach(tree, "proc/sys", err);
 	if (r == 0)
 		r = mask(masked_settings, COUNT(masked_settings), "dev/null", err);
-	return r < 0 ? r : mask(masked_setting_dirs, COUNT(masked_setting_dirs), EMPTY, err);
+	return r < 0 ? r : mask(masked_setting_dirs, COUNT(masked_setting_dirs), "sys", err);
 }
 
 static int mount_proc(const struct box_plan *plan, struct err *err)
@@ -453,15 +449,11 @@ static int mount_proc(const struct box_plan *plan, struct err *err)
 		return fd;
 	r = mounts_attach(fd, "proc", err);
 	if (r < 0 || high)
-		return r < 0 ? r : view_mount(&plan->limits, false, err);
+		return r;
 	r = mask(masked_files, COUNT(masked_files), "dev/null", err);
-	for (size_t i = 0; i < COUNT(replaced_files) && r == 0; i++)
-		r = mask(&replaced_files[i].path, 1, replaced_files[i].with, err);
 	if (r == 0)
-		r = mask(masked_dirs, COUNT(masked_dirs), EMPTY, err);
-	if (r == 0)
-		r = protect_sysctl(err);
-	return r < 0 ? r : view_mount(&plan->limits, true, err);
+		r = mask(masked_dirs, COUNT(masked_dirs), "sys", err);
+	return r < 0 ? r : protect_sysctl(err);
 }
 
 static int mount_terminals(struct err *err)

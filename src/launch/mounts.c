@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <stdint.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -137,15 +136,6 @@ int mounts_reopen(int dir_fd, struct err *err)
 		return err_set(err, ESTALE, "directory '%.100s' is not where it was", path);
 	}
 	return fd;
-}
-
-bool mounts_is_dir(const char *path)
-{
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	_close_ int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-
-	return fd >= 0;
 }
 
 int mounts_pivot(struct err *err)

@@ -1,7 +1,6 @@
 /* The new mount API with errors a person understands. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -28,8 +27,6 @@ int mounts_map(int mount_fd, unsigned attrs, int user_ns, struct err *err);
 /* A directory that was opened in another mount namespace, found again in the caller's. It must be
  * the very same directory. */
 int mounts_reopen(int dir_fd, struct err *err);
-/* Whether there is a directory, with no link on the way to it. */
-bool mounts_is_dir(const char *path);
 /* Gives the file system of the mount at path other options. It may be in another mount namespace.
  */
 int mounts_change(int dir_fd, const char *path, const struct fs_option *options, size_t count,

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "launch/box_view.h"
 #include "launch/launch.h"
 #include "launch/sysdirs.h"
 #include "launch/zygote.h"
@@ -36,7 +35,6 @@ static int fit(struct launch *l, struct box *b, const struct limits *want, struc
 		r = box_resize_disk(l->proc_fd, b->pid, want, b->has_room, err);
 	if (r < 0)
 		return r;
-	view_change(l->proc_fd, b->pid, want);
 	b->plan.limits = *want;
 	b->step_ns[STEP_LIMITS] = clock_now_ns() - began;
 	return 0;

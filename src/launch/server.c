@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "launch/box_view.h"
 #include "launch/launch.h"
 #include "launch/server.h"
 #include "launch/sysdirs.h"
@@ -362,8 +361,6 @@ static int on_limits(struct launch *l, struct request *q, struct err *err)
 		(void)persist_update(l, b, NULL);
 		return r;
 	}
-	if (b->pidfd < 0) /* else its number may be another's by now */
-		view_change(l->proc_fd, b->pid, &limits);
 	server_ok(l, q->id);
 	return 0;
 }

@@ -25,10 +25,9 @@
 #define COPY_FILE (4u << 20) /* bytes of one file */
 
 static const char *const directories[] = {
-	"dev",       "dev/pts",   "dev/shm", "etc",           "home", "home/user", "mnt",
-	"opt",       "proc",      "root",    "run",           "srv",  "sys",       "tmp",
-	"usr",       "var",       "var/lib", "workspace",     "holt", "holt/bin",  "holt/lib",
-	"holt/none", "holt/proc", "sys/fs",  "sys/fs/cgroup",
+	"dev", "dev/pts", "dev/shm", "etc",       "home", "home/user", "mnt",
+	"opt", "proc",    "root",    "run",       "srv",  "sys",       "tmp",
+	"usr", "var",     "var/lib", "workspace", "holt", "holt/bin",  "holt/lib",
 };
 
 #define USER_LINE "user:x:1000:1000:user:/home/user:/bin/bash\n"
@@ -47,11 +46,6 @@ static const struct {
 			       "networks: files\nprotocols: files\nservices: files\n" },
 	{ "etc/profile", "PATH=" GUEST_PATH "\nexport PATH\nPS1='\\u@\\h:\\w\\$ '\n" },
 	{ "etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/bash\n" },
-	/* Of /proc: see box_mount.c. All controllers are in one hierarchy, as in /sys/fs/cgroup. */
-	{ "holt/proc/loadavg", "0.00 0.00 0.00 1/1 1\n" },
-	{ "holt/proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
-			       "cpuset\t0\t1\t1\ncpu\t0\t1\t1\ncpuacct\t0\t1\t1\n"
-			       "memory\t0\t1\t1\npids\t0\t1\t1\n" },
 };
 
 /* In boxes of the machine's own programs; an image may have others. */

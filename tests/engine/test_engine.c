@@ -324,63 +324,6 @@ static void a_waiting_box_gets_the_disk_that_is_asked_for(void **state)
 		0);
 }
 
-#define SEEN                                                                      \
-	"sed -n 's/MemTotal: *//p' /proc/meminfo; grep -c ^cpu[0-9] /proc/stat; " \
-	"cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max /proc/loadavg"
-
-/* What is made with its limits, what is given them later, and what is changed while it runs. */
-static void programs_see_the_limits_of_their_box(void **state)
-{
-	struct rig *r = *state;
-	struct pool_spec pool = { POOLED, 1, 1, 1000, 0 };
-	struct limits small = { .memory_bytes = 64u << 20, .cpu_milli = 700 };
-	struct limits large = { .memory_bytes = 300u << 20, .cpu_milli = 1000 };
-	struct limits live = { .memory_bytes = 200u << 20, .cpu_milli = 700 };
-	struct launch_spec cold = { .template_id = HOST, .limits = small };
-	struct launch_spec warm = { .template_id = POOLED, .limits = large };
-	struct held h;
-
-	claim_with(r, &cold, &h);
-	expect(r, &h, SEEN, "65536 kB\n1\n67108864\n70000 100000\n0.00 0.00 0.00 1/1 1\n");
-	expect(r, &h, "grep -c ' - cgroup2 ' /proc/self/mountinfo", "1\n");
-	expect(r, &h,
-	       "( echo 1 >/proc/meminfo || rm /sys/fs/cgroup/cpu.max ) 2>/dev/null || echo no",
-	       "no\n");
-	release(r, &h, NULL);
-	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
-	wait_for_pool(r, POOLED, 1);
-	claim_with(r, &warm, &h);
-	assert_true(h.box.flags & BOX_WARM);
-	expect(r, &h, SEEN, "307200 kB\n1\n314572800\n100000 100000\n0.00 0.00 0.00 1/1 1\n");
-	assert_int_equal(launcher_limits_sync(r->launcher, h.box.id, &live, &r->err), 0);
-	expect(r, &h, SEEN, "204800 kB\n1\n209715200\n70000 100000\n0.00 0.00 0.00 1/1 1\n");
-	release(r, &h, NULL);
-	pool.min = pool.max = 0;
-	assert_int_equal(launcher_pool_sync(r->launcher, &pool, &r->err), 0);
-}
-
-static void each_box_has_a_boot_id_of_its_own(void **state)
-{
-	static const char line[] =
-		"grep -Ex '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}' "
-		"/proc/sys/kernel/random/boot_id";
-	struct rig *r = *state;
-	struct guest_result res[2];
-	struct held h[2];
-
-	for (int i = 0; i < 2; i++) {
-		claim(r, HOST, &h[i]);
-		run(r, &h[i], line, &res[i]);
-		assert_int_equal(res[i].exit.code, 0);
-		expect(r, &h[i], line, buf_str(&res[i].out)); /* and keeps it */
-	}
-	assert_string_not_equal(buf_str(&res[0].out), buf_str(&res[1].out));
-	for (int i = 0; i < 2; i++) {
-		guest_result_done(&res[i]);
-		release(r, &h[i], NULL);
-	}
-}
-
 static bool lacks(const struct rig *r, unsigned controllers)
 {
 	return launcher_info(r->launcher)->cgroup_missing & controllers;
@@ -616,8 +559,6 @@ int main(void)
 		cmocka_unit_test(a_burst_makes_the_pool_larger_and_the_next_is_served_from_it),
 		cmocka_unit_test(many_boxes_can_be_destroyed_at_once),
 		cmocka_unit_test(a_waiting_box_gets_the_disk_that_is_asked_for),
-		cmocka_unit_test(programs_see_the_limits_of_their_box),
-		cmocka_unit_test(each_box_has_a_boot_id_of_its_own),
 		cmocka_unit_test(a_paused_box_stands_still_and_goes_on),
 		cmocka_unit_test(a_paused_box_can_be_destroyed),
 		cmocka_unit_test(too_much_memory_ends_the_program_and_is_counted),
