@@ -34,7 +34,6 @@ struct guest {
 		listener; /* where the next client comes from; -1: the box ends with this one */
 	struct deadline listen_again;
 	struct deadline park; /* when the next Python is asked for */
-	struct deadline end;  /* the machine ends the box: when it is over */
 	struct conn conn;
 	struct tree_view tree;
 	struct warm warm;

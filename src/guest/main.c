@@ -1,5 +1,4 @@
 /* holt-init: PID 1 of every box. */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -12,7 +11,6 @@
 #include "guest/call.h"
 #include "guest/serve.h"
 #include "guest/sudo.h"
-#include "spec/guest.h"
 
 /* Where the launcher leaves them: see launch/box.h. */
 #define SOCK_FD 3
@@ -68,13 +66,6 @@ static int open_oom_score(void)
 	return above > 0 ? above : 0;
 }
 
-static int exit_code(int r)
-{
-	if (r == -ESHUTDOWN)
-		return GUEST_ENDED_OUTSIDE;
-	return r < 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct guest_options options = { .python_fd = -1, .lib_fd = LIB_FD };
@@ -107,5 +98,5 @@ int main(int argc, char **argv)
 	if (chdir("/") < 0 || take_null() < 0)
 		return 1;
 	(void)fcntl(PYTHON_FD, F_SETFD, FD_CLOEXEC);
-	return exit_code(guest_serve(SOCK_FD, &options));
+	return guest_serve(SOCK_FD, &options) < 0;
 }

@@ -16,7 +16,6 @@
 #include "guest/guest.h"
 
 #define REAP_AT_ONCE 1024 /* zombies taken in one turn of the loop */
-#define END_GRACE_MS 2000 /* for the box's programs when the machine ends it */
 
 void guest_fail(struct guest *g, int code, const char *text)
 {
@@ -30,14 +29,6 @@ void guest_fail(struct guest *g, int code, const char *text)
 uint64_t guest_new_mark(struct guest *g)
 {
 	return g->next_mark++;
-}
-
-static void end_box(struct deadline *d)
-{
-	struct guest *g = LIST_ENTRY(d, struct guest, end);
-
-	deadline_clear(d);
-	guest_fail(g, ESHUTDOWN, "the machine has ended the box");
 }
 
 static void reap(struct guest *g)
@@ -60,32 +51,14 @@ static void reap(struct guest *g)
 		exec_settle(g);
 }
 
-/* Only from outside the box's pid namespace comes a signal of nobody: kill() gives the sender's
- * number there, and what a program makes up for itself has another code. */
-static bool is_from_outside(const struct guest *g, const struct signalfd_siginfo *info)
-{
-	return g->tree.is_everything && info->ssi_code == SI_USER && info->ssi_pid == 0;
-}
-
-/* The machine shuts down, or its operator ends the box: its programs have a moment. */
-static void begin_end(struct guest *g)
-{
-	if (deadline_is_set(&g->end))
-		return;
-	(void)kill(-1, SIGTERM);
-	(void)kill(-1, SIGCONT); /* those that stand still are to hear of it, too */
-	deadline_set(&g->deadlines, &g->end, clock_now_ms() + END_GRACE_MS);
-}
-
 static void on_signal(struct source *s, uint32_t events)
 {
 	struct guest *g = LIST_ENTRY(s, struct guest, signals);
 	struct signalfd_siginfo info;
 
 	(void)events;
-	while (read(s->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_signo == SIGTERM && is_from_outside(g, &info))
-			begin_end(g);
+	while (read(s->fd, &info, sizeof(info)) < 0 && errno == EINTR)
+		;
 	reap(g);
 }
 
@@ -139,9 +112,6 @@ static void run(struct guest *g)
 		if (g->must_reap_more)
 			reap(g);
 		run_deadlines(g, &w);
-		/* Nothing is left to wait for, and all ends have been told. */
-		if (deadline_is_set(&g->end) && g->is_childless && g->n_execs == 0)
-			end_box(&g->end);
 		client_check(g);
 		client_update(g, was_blocked);
 	}
@@ -149,14 +119,13 @@ static void run(struct guest *g)
 
 static int open_signals(struct guest *g, struct err *err)
 {
-	sigset_t set;
+	sigset_t child;
 	int fd;
 
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
-	(void)sigaddset(&set, SIGTERM);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, NULL);
+	fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return err_sys(err, errno, "signalfd");
 	source_init(&g->signals, fd, on_signal);
@@ -220,7 +189,6 @@ static void init(struct guest *g, int sock)
 	source_init(&g->signals, -1, on_signal);
 	warm_init(&g->warm);
 	deadline_init(&g->park, park);
-	deadline_init(&g->end, end_box);
 	list_init(&g->execs);
 	list_init(&g->lingering);
 	list_init(&g->kept);

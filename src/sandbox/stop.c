@@ -13,7 +13,6 @@
 #include "sandbox/registry.h"
 #include "sandbox/session.h"
 #include "sandbox/vault.h"
-#include "spec/guest.h"
 
 static void on_end_recorded(struct sandbox *sb, int r)
 {
@@ -243,8 +242,6 @@ static void set_death(struct sandbox *sb, int status, const struct box_usage *us
 	else if (WIFSIGNALED(status))
 		sandbox_set_reason(sb, "its box ended: killed by signal %d%s", WTERMSIG(status),
 				   why);
-	else if (WEXITSTATUS(status) == GUEST_ENDED_OUTSIDE)
-		sandbox_set_reason(sb, "its box ended: the machine told it to (SIGTERM)");
 	else
 		sandbox_set_reason(sb, "its box ended: exit status %d%s", WEXITSTATUS(status), why);
 }

@@ -97,8 +97,6 @@ enum guest_exec_kind {
 };
 
 #define GUEST_ARGS_MAX 1024
-/* Exit status of a box's PID 1 that was told to end from outside the box, by SIGTERM. */
-#define GUEST_ENDED_OUTSIDE 143
 #define GUEST_TAG_MAX 32 /* bytes of a tag */
 #define GUEST_SIGNAL_DEFAULT_GRACE_MS 100
 

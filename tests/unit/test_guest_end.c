@@ -2,7 +2,6 @@
  * process, then under PID 1. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,13 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "base/parse.h"
 #include "guest_rig.h"
 
 static int start(void **state)
@@ -458,52 +455,6 @@ static void as_pid_1_signals_from_inside_do_nothing(void **state)
 	rig_stop(&rig, 0);
 }
 
-/* PID 1 of the box as we see it: the only child of the process that the rig knows. */
-static pid_t find_pid_1(const struct guest_rig *rig)
-{
-	char path[64], text[64];
-	uint32_t pid;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", rig->pid, rig->pid);
-	assert_true(fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0);
-	*strchrnul(text, ' ') = '\0';
-	assert_int_equal(parse_u32(text, 1, INT32_MAX, &pid), 0);
-	return (pid_t)pid;
-}
-
-/* The end of the machine, or of the unit that the box is in. */
-static void as_pid_1_a_signal_from_outside_ends_the_box(void **state)
-{
-	struct guest_exec e = rig_script("trap 'echo bye; exit 3' TERM; echo on; "
-					 "while :; do sleep 0.02; done");
-	struct guest_rig rig;
-	struct rig_result r = { 0 };
-	struct wire_head head;
-	struct rd payload;
-	struct pollfd p;
-
-	(void)state;
-	box_or_skip(&rig);
-	e.user = "0";
-	e.envp[e.envc++] = "PATH=/usr/bin:/bin";
-	rig_exec(&rig, 1, &e);
-	while (r.out.len == 0) {
-		assert_true(rig_recv(&rig, &head, &payload));
-		assert_false(rig_take(&rig, 1, &head, &payload, true, &r));
-	}
-	p = (struct pollfd){ .fd = (int)syscall(SYS_pidfd_open, find_pid_1(&rig), 0),
-			     .events = POLLIN };
-	assert_true(p.fd >= 0);
-	assert_int_equal(syscall(SYS_pidfd_send_signal, p.fd, SIGTERM, NULL, 0), 0);
-	rig_collect(&rig, 1, true, &r);
-	assert_non_null(strstr(buf_str(&r.out), "bye"));
-	assert_int_equal(r.exit.code, 3);
-	assert_int_equal(poll(&p, 1, 30000), 1); /* before, it never ended */
-	rig_result_done(&r);
-	(void)close(p.fd);
-	rig_stop(&rig, 1);
-}
-
 /* Run inside a box by the tests below: this program itself, with a part to play. */
 
 /* Stops whatever there is or comes, until it is ended itself. */
@@ -643,7 +594,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(as_pid_1_one_tree_ends_and_its_neighbour_lives),
 		cmocka_unit_test(as_pid_1_who_tampers_with_the_mark_does_not_get_away),
 		cmocka_unit_test(as_pid_1_signals_from_inside_do_nothing),
-		cmocka_unit_test(as_pid_1_a_signal_from_outside_ends_the_box),
 		cmocka_unit_test(as_pid_1_who_stops_new_processes_does_not_stop_the_guest),
 		cmocka_unit_test(as_pid_1_a_process_without_its_first_thread_ends_too),
 	};
