@@ -1,6 +1,7 @@
 #include "daemon/starter.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -85,8 +86,8 @@ static int check_pace(struct desk *d, const char *name, struct err *err)
 	    d->n_lives == sizeof(d->lives) / sizeof(d->lives[0]))
 		return err_set(err, EAGAIN, "%u of it run already", STARTER_LIVES_MAX);
 	if (!buckets_take(d->pace, name, RATE_EXEC, rate, clock_now_ns(), &state))
-		return err_set(err, EAGAIN, "it was started too often: once more in %llu s",
-			       (unsigned long long)(state.wait_ms / 1000 + 1));
+		return err_set(err, EAGAIN, "it was started too often: once more in %" PRIu64 " s",
+			       state.wait_ms / 1000 + 1);
 	return 0;
 }
 

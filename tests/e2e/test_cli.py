@@ -458,7 +458,7 @@ def test_a_traceback_arrives_whole():
     (["exec", "--memory", "1K", "--", "true"], "--memory is out of range: '1K': wants a size"),
     (["exec", "--memory", "much", "--", "true"], "--memory does not accept 'much': wants a size"),
     (["exec", "--cpu", "x", "--", "true"], "--cpu does not accept 'x': wants a number of cores"),
-    (["exec", "--timeout", "soon", "--", "true"], "--timeout does not accept 'soon': wants a duration"),
+    (["exec", "--timeout", "soon", "--", "true"], "--timeout does not accept 'soon': wants a time"),
     (["exec", "--net", "lan", "--", "true"], "--net does not accept 'lan': wants one of none, host"),
     (["exec", "--pids", "0", "--", "true"], "--pids is out of range: '0': wants a whole number, from 4"),
     (["exec", "--env", "=x", "--", "true"], "--env '=x': wants NAME=value"),

@@ -197,7 +197,7 @@ static int launch_seeds(struct corpus *c)
 	struct launch_box_info is = { box.id, "web-1", 0, 42, limits, 0, 1 };
 	struct launch_info info = { WIRE_VERSION, 1, CGROUP_V1, 6, CONTROLLER_CPUSET, 1, "why" };
 	struct pool_state state = { 1, 2, 3, 4, 5, 6, 7, 8, 9, "no x", { 0 } };
-	struct build_state builds = { 1, 2, 3, "late" };
+	struct build_state builds = { 1, 2, 3, 4, 5, "late" };
 	struct box_usage usage = { 1, 2, 3, 4, 5 };
 	struct wr w;
 

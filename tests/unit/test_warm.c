@@ -73,6 +73,8 @@ static struct guest_exec python_exec(struct rig *rig, const char *code)
 	};
 }
 
+#define LONGER_PATH "PATH=" GUEST_PATH "x"
+
 static void read_to_end(int fd, struct buf *b)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -233,7 +235,7 @@ static void what_needs_another_start_is_refused(void **state)
 					    "LANG=de_DE.UTF-8",
 					    "PATH=/opt/bin",
 					    "HOME=/elsewhere",
-					    "PATH=" GUEST_PATH "x",
+					    LONGER_PATH,
 					    "PATH=/usr/local/bin:/usr/bin",
 					    "PYTHONPATH=/holt/lib:/x",
 					    "PYTHONPATH=" };

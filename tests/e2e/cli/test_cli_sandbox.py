@@ -129,7 +129,7 @@ def test_text_of_others_cannot_reach_the_terminal(cli):
 
 def test_the_pool_is_shown(cli):
     lines = cli.must("pool").splitlines()
-    assert lines[0].split() == ["TEMPLATE", "READY", "BUILDING", "CLAIMED", "TARGET", "HITS", "MISSES", "GIVEN", "UP", "PROBLEM"]
+    assert lines[0].split() == ["TEMPLATE", "READY", "BUILDING", "CLAIMED", "TARGET", "HITS", "MISSES", "EMPTY", "LIMITS", "GIVEN", "UP", "PROBLEM"]
     assert {line.split()[0] for line in lines[1:]} >= {"python", "bash"}
     assert {row["template"] for row in cli.json("pool", "--json")} >= {"python", "bash"}
 
@@ -254,7 +254,7 @@ def test_tls_is_verified_and_everything_works_over_it(certificate):
 
 @pytest.mark.parametrize("line, expected", [
     ("holt sa", "sandbox"), ("holt sandbox cr", "create"), ("holt sandbox create --ge", "--get-or-create"),
-    ("holt sandbox ", "create ls inspect rm pause resume stop start"), ("holt key re", "revoke"),
+    ("holt sandbox ", "create ls inspect rm pause resume stop start extend"), ("holt key re", "revoke"),
     ("holt kill a b --sig", "--signal"), ("holt config sh", "show"), ("holt shell --att", "--attach")])
 def test_bash_completes_word_by_word(cli, line, expected):
     script = cli.must("help", "--completion", "bash")
