@@ -73,7 +73,7 @@ static struct guest_exec python_exec(struct rig *rig, const char *code)
 	};
 }
 
-#define LONGER_PATH "PATH=" GUEST_PATH "x"
+static const char longer_path[] = "PATH=" GUEST_PATH "x";
 
 static void read_to_end(int fd, struct buf *b)
 {
@@ -235,7 +235,7 @@ static void what_needs_another_start_is_refused(void **state)
 					    "LANG=de_DE.UTF-8",
 					    "PATH=/opt/bin",
 					    "HOME=/elsewhere",
-					    LONGER_PATH,
+					    longer_path,
 					    "PATH=/usr/local/bin:/usr/bin",
 					    "PYTHONPATH=/holt/lib:/x",
 					    "PYTHONPATH=" };
