@@ -108,11 +108,14 @@ static int note_pending(int data_fd, const uint8_t hash[HASH_LEN])
 
 static int write_file(const struct first_key_file *f, const struct admin_key *k, struct err *err)
 {
-	int r = note_pending(f->data_fd, k->row.hash);
+	/* Emptied first: what the file holds is ours by the note, which is about to be another's.
+	 */
+	int r = ftruncate(f->fd, 0) < 0 ? -errno : 0;
 
-	if (r < 0)
-		return err_sys(err, r, "note the first key");
-	r = ftruncate(f->fd, 0) < 0 ? -errno : fd_write_all(f->fd, k->text, strlen(k->text));
+	if (r == 0)
+		r = note_pending(f->data_fd, k->row.hash);
+	if (r == 0)
+		r = fd_write_all(f->fd, k->text, strlen(k->text));
 	if (r == 0)
 		r = fd_write_all(f->fd, "\n", 1);
 	return r < 0 ? err_sys(err, r, "admin key file '%s'", f->path) : 0;
