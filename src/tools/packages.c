@@ -124,7 +124,7 @@ static const struct jv_field in[] = {
 	JV_FIELD("packages", STRINGS, struct args, packages, .max = 64, .text_max = 214,
 		 .help = "names, with versions where wanted: requests==2.32.0 (pip), "
 			 "@types/node@22 (npm), ripgrep@14 (cargo), "
-			 "golang.org/x/tools/cmd/stringer@latest (go)"),
+			 "example.com/cmd/tool@latest (go)"),
 	JV_FIELD("file", STRING, struct args, file, .min = 1, .max = TOOL_PATH_MAX - 1,
 		 .help = "instead of packages: the file in the sandbox that names them, such as "
 			 "requirements.txt, package.json, Cargo.toml or go.mod"),
