@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from support.local import run
+from support.registry import Registry
 
 LONGEST = 600 * max(1, int(os.environ.get("ROUNDS") or 1) // 20)  # seconds
 
@@ -31,6 +32,14 @@ def doctor():
     report = json.loads(done.stdout)
     assert report["works"], report
     return {row["name"]: row for row in report["checks"]}
+
+
+@pytest.fixture(scope="module")
+def registry():
+    """Packages of the test's own."""
+    made = Registry()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

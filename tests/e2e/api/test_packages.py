@@ -14,13 +14,6 @@ BOX = {"resources": {"memory": "1Gi", "cpu": 2, "pids": 256, "disk": "512Mi"}}
 
 
 @pytest.fixture(scope="module")
-def registry():
-    made = Registry()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def daemon(registry):
     with Daemon("--registry-pip", f"{registry.url}/simple/", "--registry-npm", f"{registry.url}/",
                 "--registry-allow-private") as running:

@@ -3,14 +3,6 @@ import pytest
 
 from support.daemon import Daemon
 from support.mcp import Modern
-from support.registry import Registry
-
-
-@pytest.fixture(scope="module")
-def registry():
-    made = Registry()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
