@@ -236,15 +236,30 @@ static void marked(void *user, struct sandbox *sb, const struct err *err)
 		sandbox_suspend(sb, nothing_more, NULL);
 }
 
+/* Sets the mark, or takes it away (NULL); what else the sandbox is marked with stays. */
+static void mark_box(struct sandbox *sb, const char *when, sandbox_cb cb)
+{
+	struct sandbox_pair all[SANDBOX_METADATA_MAX + 1];
+	struct sandbox_patch patch = { .has_metadata = true, .metadata = all };
+	struct sandbox_info info;
+
+	sandbox_info(sb, &info);
+	for (size_t i = 0; i < info.n_metadata && i < SANDBOX_METADATA_MAX; i++)
+		if (strcmp(info.metadata[i].name, ENDED_KEY) != 0)
+			all[patch.n_metadata++] = (struct sandbox_pair){ info.metadata[i].name,
+									 info.metadata[i].value };
+	if (when)
+		all[patch.n_metadata++] = (struct sandbox_pair){ ENDED_KEY, when };
+	sandbox_patch(sb, &patch, cb, NULL);
+}
+
 /* Stopped and kept for a while: who ends a session may still want its files. */
 static void keep_box(struct sandbox *sb)
 {
 	char when[24];
-	struct sandbox_pair mark = { ENDED_KEY, when };
-	struct sandbox_patch patch = { .has_metadata = true, .metadata = &mark, .n_metadata = 1 };
 
 	(void)snprintf(when, sizeof(when), "%" PRId64, clock_wall_ms());
-	sandbox_patch(sb, &patch, marked, NULL);
+	mark_box(sb, when, marked);
 }
 
 /* When its session ended; 0: it is no such sandbox. */
@@ -290,8 +305,7 @@ void mcp_session_boxes_tick(struct mcp_server *s, int64_t wall_ms)
 		sandbox_delete(sb, "its MCP session has ended", nothing_more, NULL);
 	sb = sandboxes_search(s->deps.sandboxes, is_taken_up, NULL);
 	if (sb)
-		sandbox_patch(sb, &(struct sandbox_patch){ .has_metadata = true }, nothing_more,
-			      NULL);
+		mark_box(sb, NULL, nothing_more);
 }
 
 void mcp_session_end(struct mcp_session *n, const struct principal *by)

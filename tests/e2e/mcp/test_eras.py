@@ -111,11 +111,13 @@ def test_a_session_may_have_a_sandbox_of_its_own_which_is_stopped_and_kept(daemo
     one, two = (Own(daemon, path="/mcp?sandbox=session" if by == "query" else "/mcp").initialize() for _ in range(2))
     (box, _), (other, _) = where(one, "echo mine > /workspace/mine"), where(two)
     assert len({box, other, where(Modern(daemon))[0]}) == 3
+    daemon.api.patch(f"/sandboxes/{box}", {"metadata": {"team": "blue"}}).must(200)
     assert one.end() == 204
     until(lambda: is_kept(box), what="its being stopped")
     daemon.api.post(f"/sandboxes/{box}/start").must(200)
     assert daemon.api.get(f"/sandboxes/{box}/files/workspace/mine").must(200).body == b"mine\n"
-    until(lambda: not daemon.api.get(f"/sandboxes/{box}").must(200).json["metadata"], what="its being somebody's")
+    until(lambda: daemon.api.get(f"/sandboxes/{box}").must(200).json["metadata"] == {"team": "blue"},
+          what="its being somebody's, with their metadata")
     daemon.api.delete(f"/sandboxes/{box}").must(204)
     # The other's while is over long ago.
     two.end()
